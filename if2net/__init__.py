@@ -1,0 +1,37 @@
+"""if2net: a classifier that keeps learning new classes, keeps no old data and forgets nothing.
+
+The names below are loaded when first used, so that `import if2net` is quick and `if2net --help` needs no torch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from if2net.version import __version__
+
+if TYPE_CHECKING:
+    from if2net.config import Config
+    from if2net.errors import IF2NetError
+    from if2net.estimator import IF2NetClassifier, load
+    from if2net.learner import IF2Net
+
+_HOME = {
+    "IF2Net": "if2net.learner",
+    "IF2NetClassifier": "if2net.estimator",
+    "load": "if2net.estimator",
+    "Config": "if2net.config",
+    "IF2NetError": "if2net.errors",
+}
+
+__all__ = ["Config", "IF2Net", "IF2NetClassifier", "IF2NetError", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'if2net' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,116 @@
+"""Every setting of an IF2Net, with its default and the reason for it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import torch
+
+from if2net.decision import RULES, RuleConfig
+from if2net.encoder import PRESETS
+from if2net.errors import ConfigurationError, unknown
+
+REPRESENTATIONS = ("first", "per-task")
+
+
+@dataclass(frozen=True)
+class Config:
+    """Unknown names are errors that offer the close ones.
+
+    >>> Config.of(rule="analytical")
+    Traceback (most recent call last):
+    if2net.errors.ConfigurationError: There is no rule 'analytical'; did you mean 'analytic'? Known: ...
+    """
+
+    # Algorithm 1. `None` leaves the preset's own value.
+    encoder: str = "wide"
+    width: int | None = None  # of the last hidden layer; by the number of inputs when not given
+    layers: str | None = None  # such as 10x10,10x10,100x10
+    activation: str | None = None
+    standardise: str | None = None
+    tweaked: bool | None = None
+    strength: float | None = None  # λ
+    solver: str | None = None
+    scale: float | None = None
+    follow: float | None = None
+    direct: bool | None = None
+    # `first` freezes the tweak of the first data, so that a prediction depends on the sample alone (agnostic).
+    # `per-task` keeps one tweak a task; then predicting needs the task (aware) or a batch (transductive).
+    representation: str = "first"
+    # Algorithm 2: see RuleConfig.
+    rule: str = "analytic"
+    ridge: float | None = None
+    holdout: float = 0.1
+    alpha: float = 0.1
+    projector: str = "exact"
+    initialisation: str = "analytic"
+    initial_samples: int | None = None
+    mu: float = 2.0**-30
+    epochs: int = 5
+    batch_size: int = 64
+    step: float = 1.0
+    fisher: float = 100.0
+    # Where and how it computes.
+    dtype: str = "float32"
+    device: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for kind, name, known in (
+            ("encoder", self.encoder, PRESETS),
+            ("rule", self.rule, RULES),
+            ("representation", self.representation, REPRESENTATIONS),
+            ("dtype", self.dtype, ("float32", "float64")),
+            ("device", self.device.partition(":")[0], ("auto", "cpu", "cuda")),
+        ):
+            if name not in known:
+                raise unknown(kind, name, known)
+        if self.ridge is not None and not self.ridge > 0:
+            raise ConfigurationError(f"The ridge must be positive, not {self.ridge}.")
+        if not 0 <= self.holdout < 1:
+            raise ConfigurationError(f"holdout is a share of the samples and must be in [0, 1), not {self.holdout}.")
+        if self.width is not None and self.width < 1:
+            raise ConfigurationError(f"The width must be at least 1, not {self.width}.")
+        if self.epochs < 0 or self.batch_size < 1:
+            raise ConfigurationError("epochs must not be negative, and batch_size must be at least 1.")
+
+    @classmethod
+    def of(cls, **settings: Any) -> Config:
+        names = [setting.name for setting in fields(cls)]
+        for name in settings:
+            if name not in names:
+                raise unknown("setting", name, names)
+        return cls(**settings)
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        return torch.float64 if self.dtype == "float64" else torch.float32
+
+    @property
+    def torch_device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if self.device.startswith("cuda") and not torch.cuda.is_available():
+            raise ConfigurationError("No CUDA device can be used here; choose device='cpu'.")
+        return torch.device(self.device)
+
+    def encoder_overrides(self) -> dict[str, Any]:
+        names = (
+            "width",
+            "layers",
+            "activation",
+            "standardise",
+            "tweaked",
+            "strength",
+            "solver",
+            "scale",
+            "follow",
+        )
+        return {name: getattr(self, name) for name in (*names, "direct")}
+
+    def rule_config(self) -> RuleConfig:
+        return RuleConfig(**{setting.name: getattr(self, setting.name) for setting in fields(RuleConfig)})
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,41 @@
+"""Which samples are held out for choosing the ridge: decided by their content alone.
+
+The same sample is held out whenever and wherever it is learned, so that order, splitting, merging and forgetting
+cannot change the result.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+BUCKETS = 1 << 20
+
+
+def held_out(X: Tensor, share: float) -> Tensor:
+    """A mask over the rows of X that picks about this share of them by a hash of their bytes.
+
+    >>> X = torch.randn(1000, 4)
+    >>> mask = held_out(X, 0.1)
+    >>> order = torch.randperm(1000)
+    >>> torch.equal(held_out(X[order], 0.1), mask[order])
+    True
+    """
+    if share <= 0:
+        return torch.zeros(len(X), dtype=torch.bool, device=X.device)
+    words = torch.int32 if X.dtype == torch.float32 else torch.int64
+    multipliers = _odd_multipliers(X.shape[1]).to(X.device)
+    mask = [_hash(part, words, multipliers) < share * BUCKETS for part in X.split(4096)]
+    return torch.cat(mask)
+
+
+def _hash(X: Tensor, words: torch.dtype, multipliers: Tensor) -> Tensor:
+    bits = (X + 0.0).contiguous().view(words).to(torch.int64)  # + 0.0 makes −0 and 0 the same
+    mixed = ((bits ^ (bits >> 15)) * multipliers).sum(dim=1)
+    mixed = (mixed ^ (mixed >> 31)) * 0x5851F42D4C957F2D
+    return ((mixed >> 33) ^ mixed) & (BUCKETS - 1)
+
+
+def _odd_multipliers(count: int) -> Tensor:
+    generator = torch.Generator().manual_seed(20221225)
+    return torch.randint(1 << 62, (count,), generator=generator) * 2 + 1

@@ -1,0 +1,107 @@
+"""DATASET-C/T: C classes of a dataset, in an order shuffled by the seed, cut evenly into T tasks."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from if2net.data.datasets import DATASETS, Dataset, load_dataset
+from if2net.errors import ConfigurationError, unknown
+
+# Held back of the training data where a search may not touch the test data.
+VALIDATION_SHARE = 1 / 6
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a stream. Labels are places in the stream's class order: task t has t·C/T to (t+1)·C/T − 1."""
+
+    index: int
+    classes: tuple[int, ...]
+    train_X: np.ndarray
+    train_y: np.ndarray
+    test_X: np.ndarray
+    test_y: np.ndarray
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What DATASET-C/T says."""
+
+    dataset: str
+    classes: int
+    tasks: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.dataset}-{self.classes}/{self.tasks}"
+
+    def class_order(self, seed: int, available: int) -> list[int]:
+        """Which class of the dataset stands at each place of the stream."""
+        if self.classes > available:
+            raise ConfigurationError(
+                f"{self.name} asks for {self.classes} classes, but {self.dataset} has {available}."
+            )
+        return np.random.default_rng(seed).permutation(available)[: self.classes].tolist()
+
+    def stream(self, data: Dataset, seed: int, *, validation: bool = False) -> tuple[list[int], list[Task]]:
+        """The class order and the tasks for one seed.
+
+        With `validation` a sixth of the training data, held back, takes the place of the test data, which is then
+        never looked at.
+        """
+        if validation:
+            data = _validation_split(data)
+        order = self.class_order(seed, data.classes)
+        place = np.full(data.classes, -1)
+        place[order] = np.arange(len(order))
+        train_place, test_place = place[data.train_y], place[data.test_y]
+        size = self.classes // self.tasks
+        tasks = []
+        for index in range(self.tasks):
+            classes = tuple(range(index * size, (index + 1) * size))
+            train, test = np.isin(train_place, classes), np.isin(test_place, classes)
+            tasks.append(
+                Task(
+                    index,
+                    classes,
+                    data.train_X[train],
+                    train_place[train],
+                    data.test_X[test],
+                    test_place[test],
+                )
+            )
+        return order, tasks
+
+    def load(self, folder: str | os.PathLike[str] | None = None) -> Dataset:
+        return load_dataset(self.dataset, folder)
+
+
+def parse_scenario(text: str) -> Scenario:
+    """Read DATASET-C/T.
+
+    >>> parse_scenario("fashion-mnist-10/5")
+    Scenario(dataset='fashion-mnist', classes=10, tasks=5)
+    """
+    match = re.fullmatch(r"(.+)-(\d+)/(\d+)", text)
+    if match is None:
+        raise ConfigurationError(
+            f"A scenario is written DATASET-CLASSES/TASKS, like digits-10/5 or fashion-mnist-10/5, not {text!r}."
+        )
+    dataset, classes, tasks = match[1], int(match[2]), int(match[3])
+    if dataset not in DATASETS:
+        raise unknown("dataset", dataset, DATASETS)
+    if tasks < 1 or classes < 1 or classes % tasks:
+        raise ConfigurationError(
+            f"{classes} classes cannot be cut evenly into {tasks} tasks; choose a number of tasks that divides them."
+        )
+    return Scenario(dataset, classes, tasks)
+
+
+def _validation_split(data: Dataset) -> Dataset:
+    chosen = np.random.default_rng(0).random(len(data.train_y)) < VALIDATION_SHARE
+    X, y = data.train_X, data.train_y
+    return Dataset(data.name, X[~chosen], y[~chosen], X[chosen], y[chosen])

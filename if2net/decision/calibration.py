@@ -1,0 +1,62 @@
+"""Temperature for probabilities, fitted on held-out statistics: no sample is kept for it.
+
+The statistics hold the mean score of each class and the spread of all scores around these means. Scores drawn
+from such a model stand in for the held-out samples, and the temperature is the one that gives their true classes
+the highest likelihood. Two things the statistics cannot tell are assumed: tails like Student's t with 4 degrees
+of freedom, and a score that strays most where its class mean is undecided, like a Bernoulli variance m(1 − m).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from if2net.decision.statistics import Statistics, symmetric_product
+
+DRAWS = 8192
+TAILS = 4
+STRAY_FLOOR = 0.01
+LOWEST, HIGHEST = math.log(1e-3), math.log(1e2)
+
+
+def temperature(beta: Tensor, held: Statistics) -> float:
+    """The τ of softmax(scores / τ) for this β; 1 where there is nothing to fit it on."""
+    seen = held.counts > 0
+    if int(seen.sum()) < 2:
+        return 1.0
+    scores, labels = _draw_scores(beta, held)
+    low, high = LOWEST, HIGHEST
+    for _ in range(40):  # golden-section search; the likelihood has one peak in log τ
+        left, right = high - (high - low) * 0.618034, low + (high - low) * 0.618034
+        if _surprise(scores, labels, left) < _surprise(scores, labels, right):
+            high = right
+        else:
+            low = left
+    return math.exp((low + high) / 2)
+
+
+def _surprise(scores: Tensor, labels: Tensor, log_temperature: float) -> float:
+    return float(torch.nn.functional.cross_entropy(scores / math.exp(log_temperature), labels))
+
+
+def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
+    """Scores like those of the held-out samples, with their classes."""
+    counts = held.counts.double()
+    share = (counts / counts.sum()).unsqueeze(1)
+    means = (held.Q.double().T @ beta.double()) / counts.clamp(min=1).unsqueeze(1)  # row k: mean scores of class k
+    second = beta.double().T @ symmetric_product(held.G, beta).double() / counts.sum()
+    spread = second - (means * share).T @ means
+    values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
+    root = vectors * values.clamp(min=0).sqrt()
+    undecided = means.abs().clamp(max=1) * (1 - means.abs().clamp(max=1)) + STRAY_FLOOR
+    stray = (undecided / (share * undecided).sum(dim=0)).sqrt()
+
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.multinomial(share.flatten().cpu(), DRAWS, replacement=True, generator=generator)
+    normal = torch.randn(DRAWS, beta.shape[1], dtype=torch.float64, generator=generator)
+    squares = torch.randn(DRAWS, TAILS, dtype=torch.float64, generator=generator).square().sum(dim=1)
+    heavy = (normal * ((TAILS - 2) / squares).sqrt().unsqueeze(1)).to(beta.device)
+    labels = labels.to(beta.device)
+    return means[labels] + heavy @ root.T * stray[labels], labels

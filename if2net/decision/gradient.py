@@ -1,0 +1,177 @@
+"""The paper's own rules: β ← β − ηP∇, and the same with the EWC penalty (IF2Net-EWC).
+
+P is positive definite, so with enough steps these rules reach the new task's own optimum and forget: the step and
+the number of epochs silently set how much. Prefer the analytic rule; these are here because they are the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from if2net.decision.projector import RecursiveProjector, free_share, projector
+from if2net.decision.rules import DecisionLayer, Report, RuleConfig
+from if2net.decision.statistics import one_hot
+from if2net.errors import ConfigurationError, unknown
+
+PROJECTORS = ("exact", "recursive", "batch-mean")
+INITIALISATIONS = ("analytic", "random")
+
+
+def closed_form(V: Tensor, Y: Tensor, mu: float) -> Tensor:
+    """Remark 1, β₁*: (VᵀV + μI)⁻¹VᵀY where N ≥ S, and Vᵀ(VVᵀ + μI)⁻¹Y where N < S; whichever is smaller."""
+    V64, Y64 = V.double(), Y.double()
+    tall = len(V) >= V.shape[1]
+    system = V64.T @ V64 if tall else V64 @ V64.T
+    right = V64.T @ Y64 if tall else Y64
+    system.diagonal().add_(mu)
+    lower, failed = torch.linalg.cholesky_ex(system)
+    if failed.item():
+        # μ = 2⁻³⁰ is under the rounding of VᵀV; the least-norm solution is its limit.
+        found = torch.linalg.lstsq(V64, Y64, driver="gelsd" if V.device.type == "cpu" else None).solution
+    else:
+        solved = torch.cholesky_solve(right, lower)
+        found = solved if tall else V64.T @ solved
+    return found.to(V.dtype)
+
+
+class Gradient(DecisionLayer):
+    """The paper's rule. It needs the whole task at once, goes over it `epochs` times, and reports as it goes."""
+
+    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
+        if config.projector not in PROJECTORS:
+            raise unknown("projector", config.projector, PROJECTORS)
+        if config.initialisation not in INITIALISATIONS:
+            raise unknown("initialisation", config.initialisation, INITIALISATIONS)
+        if not 0 < config.step < 2:
+            raise ConfigurationError(
+                f"The step is a share of 1/λmax and must lie between 0 and 2, not at {config.step}."
+            )
+        super().__init__(width, config, dtype, device)
+        self._beta = self.fitting.Q.clone()
+        self.tasks = 0
+        self.recursion: RecursiveProjector | None = None
+        if config.projector != "exact":
+            self.recursion = RecursiveProjector(
+                width, config.alpha, batch_mean=config.projector == "batch-mean", device=device
+            )
+
+    @property
+    def beta(self) -> Tensor:
+        return self._beta
+
+    def grow(self, classes: int) -> None:
+        super().grow(classes)
+        more = classes - self._beta.shape[1]
+        self._beta = torch.cat([self._beta, self._beta.new_zeros(self.width, more)], dim=1)
+
+    def learn(self, V: Tensor, y: Tensor, held: Tensor, report: Report | None = None) -> None:
+        """Learn one task, then count its representations among those that must not be disturbed."""
+        generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.tasks)
+        Y = one_hot(y, self.classes, V.dtype)
+        if self.tasks == 0:
+            self._beta = self._initial(V, Y, generator)
+        self._descend(V, Y, generator, report)
+        self._finish_task(V, Y, generator)
+        self.add(V, y, held)
+        self.tasks += 1
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        yield from super().tensors()
+        yield "beta", self._beta
+        yield "tasks", torch.tensor([self.tasks])
+        if self.recursion is not None:
+            yield "P", self.recursion.P
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        super().restore(tensors)
+        self._beta = tensors["beta"]
+        self.tasks = int(tensors["tasks"])
+        if self.recursion is not None:
+            self.recursion.P = tensors["P"]
+
+    def free_share(self) -> float:
+        return free_share(self._projector())
+
+    def _projector(self) -> Tensor:
+        return projector(self.G, self.config.alpha) if self.recursion is None else self.recursion.P
+
+    def _initial(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> Tensor:
+        if self.config.initialisation == "random":
+            drawn = torch.randn(self._beta.shape, generator=generator, dtype=torch.float64)
+            return (drawn / self.width**0.5).to(self._beta)
+        few = torch.randperm(len(V), generator=generator)[: self.config.initial_samples].to(V.device)
+        return closed_form(V[few], Y[few], self.config.mu)
+
+    def _descend(self, V: Tensor, Y: Tensor, generator: torch.Generator, report: Report | None) -> None:
+        P = self._projector().to(V.dtype)
+        free = free_share(P)
+        anchor = self._beta.clone()
+        step = self.config.step / self._curvature(V, P)
+        for epoch in range(self.config.epochs):
+            loss = 0.0
+            for batch in self._mini_batches(len(V), generator):
+                Vb, residual = V[batch], V[batch] @ self._beta - Y[batch]
+                gradient = Vb.T @ residual / len(Vb) + self._penalty(self._beta - anchor)
+                self._beta = self._beta - step * (P @ gradient)  # the paper's (OBP)
+                loss += float(residual.square().sum())
+            if report is not None:
+                report({"task": self.tasks, "epoch": epoch, "loss": loss / len(V), "free": free})
+
+    def _mini_batches(self, samples: int, generator: torch.Generator) -> tuple[Tensor, ...]:
+        order = torch.randperm(samples, generator=generator).to(self.fitting.G.device)
+        return order.split(self.config.batch_size)
+
+    def _curvature(self, V: Tensor, P: Tensor) -> float:
+        """λmax of P·VᵀV/B over some mini-batches, from the small matrix VPVᵀ/B with the same eigenvalues."""
+        largest = 1e-12
+        for batch in V[: 20 * self.config.batch_size].split(self.config.batch_size):
+            small = (batch @ P @ batch.T / len(batch)).double()
+            largest = max(largest, float(torch.linalg.eigvalsh((small + small.T) / 2)[-1]))
+        return largest + self._penalty_curvature()
+
+    def _penalty(self, moved: Tensor) -> Tensor | float:
+        return 0.0
+
+    def _penalty_curvature(self) -> float:
+        return 0.0
+
+    def _finish_task(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> None:
+        if self.recursion is not None:
+            for batch in self._mini_batches(len(V), generator):
+                self.recursion.update(V[batch])
+
+
+class ElasticGradient(Gradient):
+    """IF2Net-EWC: ∇ plus μ·ΣF_t⊙(β − β_{T−1}), one penalty term anchored at the latest β (Remark 2)."""
+
+    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
+        super().__init__(width, config, dtype, device)
+        self.fisher = self._beta.clone()
+
+    def grow(self, classes: int) -> None:
+        super().grow(classes)
+        more = classes - self.fisher.shape[1]
+        self.fisher = torch.cat([self.fisher, self.fisher.new_zeros(self.width, more)], dim=1)
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        yield from super().tensors()
+        yield "fisher", self.fisher
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        super().restore(tensors)
+        self.fisher = tensors["fisher"]
+
+    def _penalty(self, moved: Tensor) -> Tensor:
+        return self.config.fisher * self.fisher * moved
+
+    def _penalty_curvature(self) -> float:
+        return self.config.fisher * float(self.fisher.max()) if self.fisher.numel() else 0.0
+
+    def _finish_task(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> None:
+        super()._finish_task(V, Y, generator)
+        # The diagonal Fisher information of a Gaussian likelihood: E[(v ⊗ (vβ − y))²], entry by entry.
+        residual = V @ self._beta - Y
+        self.fisher = self.fisher + V.square().T @ residual.square() / len(V)

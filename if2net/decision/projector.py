@@ -1,0 +1,57 @@
+"""P = α(G + αI)⁻¹ projects onto the directions that the old representations do not use (the paper's P_t)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from if2net.decision.ridge import factor
+from if2net.errors import NumericalError
+
+
+def projector(G: Tensor, alpha: float) -> Tensor:
+    """P from G, by one Cholesky factor in float64. Prefer it: it has no rounding to accumulate.
+
+    >>> G = torch.zeros(2, 2, dtype=torch.float64); G[0, 0] = 1e6    # old data uses the first direction
+    >>> projector(G, alpha=0.1).diagonal().round(decimals=3)
+    tensor([0., 1.], dtype=torch.float64)
+    """
+    return alpha * torch.cholesky_inverse(factor(G.double(), alpha))
+
+
+def free_share(P: Tensor) -> float:
+    """tr(P)/S: the share of directions still free to learn in."""
+    return float(P.diagonal().mean())
+
+
+class RecursiveProjector:
+    """The paper's recursion, batch by batch: P ← P − PVᵀ(αI + VPVᵀ)⁻¹VP, from P = I (Woodbury).
+
+    The faithful mode: it needs no G, but its rounding accumulates, so it runs in float64, is made symmetric
+    after each step and stops as soon as P is no longer a projector's. With `batch_mean` each batch counts as
+    its mean row, as in OWM: cheaper, and how much is remembered then depends on the batch size.
+    """
+
+    def __init__(
+        self, width: int, alpha: float, *, batch_mean: bool = False, device: torch.device | str = "cpu"
+    ) -> None:
+        self.P = torch.eye(width, dtype=torch.float64, device=device)
+        self.alpha = alpha
+        self.batch_mean = batch_mean
+
+    def update(self, V: Tensor) -> None:
+        V = V.double()
+        if self.batch_mean:
+            V = V.mean(dim=0, keepdim=True)
+        PV = self.P @ V.T
+        inner = V @ PV
+        inner.diagonal().add_(self.alpha)
+        updated = self.P - PV @ torch.linalg.solve(inner, PV.T)
+        updated = (updated + updated.T) / 2
+        diagonal = updated.diagonal()
+        if not bool(torch.isfinite(diagonal).all()) or float(diagonal.min()) <= 0 or float(diagonal.max()) > 1.001:
+            raise NumericalError(
+                "The recursive projector has lost positive-definiteness to rounding; use projector='exact', "
+                "which derives P from G, or a larger alpha."
+            )
+        self.P = updated

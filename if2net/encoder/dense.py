@@ -1,0 +1,176 @@
+"""The fully connected encoder of Algorithm 1: frozen random layers, with or without the sparse tweak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from if2net.encoder.blocks import Blocks, random_blocks
+from if2net.encoder.sparse import TweakStatistics, tweak
+from if2net.encoder.standardise import Standardiser
+from if2net.errors import unknown
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+}
+
+# W̃ᵀ of every layer: what Algorithm 1 finds for one set of data. Empty where the encoder has no tweak.
+Tweak = list[Tensor]
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """What an encoder is made of. `encoder.presets` has the ones worth using by name."""
+
+    layers: tuple[Blocks, ...]
+    activation: str = "relu"
+    distribution: str = "normal"  # of the random weights; `uniform` is the paper's U[-1, 1]
+    scale: float = 1.0
+    tweaked: bool = False
+    strength: float = 0.01  # λ of the tweak; the paper's value
+    solver: str = "fista"
+    standardise: str = "auto"
+    follow: float = 0.0  # p: weights are drawn along the spread of the first data, Σ^p w
+    centre: bool = False  # subtract the mean response to the first data, which would dominate G
+    direct: bool = False  # a direct link: the inputs stand beside the responses
+    bias: bool = False  # a column of ones
+
+
+@dataclass
+class DenseEncoder:
+    """Samples in, representations V out. `start` draws and freezes everything from the first data.
+
+    >>> encoder = DenseEncoder(EncoderConfig(layers=(Blocks(20, 5),), bias=True), seed=0)
+    >>> X = torch.randn(50, 8)
+    >>> encoder.start(X)
+    >>> encoder.encode(X, encoder.tweak([X])).shape
+    torch.Size([50, 101])
+    """
+
+    config: EncoderConfig
+    seed: int
+    weights: list[Tensor] = field(default_factory=list)
+    standardiser: Standardiser | None = None
+    centre: Tensor | None = None
+
+    @property
+    def started(self) -> bool:
+        return self.standardiser is not None
+
+    @property
+    def inputs(self) -> int:
+        return len(self._standardiser.mean)
+
+    @property
+    def width(self) -> int:
+        """S, the number of columns of V."""
+        hidden = self.config.layers[-1].width if self.config.layers else 0
+        return hidden + self.inputs * self.config.direct + self.config.bias
+
+    @property
+    def device(self) -> torch.device:
+        return self._standardiser.mean.device
+
+    @property
+    def _standardiser(self) -> Standardiser:
+        if self.standardiser is None:
+            raise RuntimeError("The encoder has not been started: it must see its first data before it encodes.")
+        return self.standardiser
+
+    def start(self, X: Tensor) -> None:
+        """Draw the random weights for inputs like X, and freeze them with the scale of X."""
+        if self.config.activation not in ACTIVATIONS:
+            raise unknown("activation", self.config.activation, ACTIVATIONS)
+        self.standardiser = Standardiser.fit(X, self.config.standardise)
+        generator = torch.Generator().manual_seed(self.seed)
+        standardised = self.standardiser(X)
+        inputs = X.shape[1]
+        for depth, blocks in enumerate(self.config.layers):
+            drawn = random_blocks(
+                inputs,
+                blocks,
+                distribution=self.config.distribution,
+                scale=self.config.scale,
+                generator=generator,
+            ).to(X.device)
+            if depth == 0 and self.config.follow:
+                drawn[:-1] = _along_spread(drawn[:-1], standardised, self.config.follow)
+            self.weights.append(drawn.to(X.dtype))
+            inputs = blocks.width
+        if self.config.centre:
+            sums = [self._hidden(batch, self.weights).sum(dim=0) for batch in X.split(4096)]
+            self.centre = torch.stack(sums).sum(dim=0) / len(X)
+
+    def tweak(self, batches: Iterable[Tensor]) -> Tweak:
+        """Algorithm 1 on this data: one pass over the batches a layer, so they must be repeatable."""
+        found: Tweak = []
+        if not self.config.tweaked:
+            return found
+        for blocks, weights in zip(self.config.layers, self.weights, strict=True):
+            statistics = TweakStatistics(blocks, len(weights), weights.device)
+            for X in batches:
+                V = _with_ones(self._hidden_from_standardised(self._standardiser(X), found))
+                drifted = self._activate(V @ weights)
+                statistics.add(drifted, V)
+            found.append(tweak(statistics, self.config.strength, self.config.solver).to(weights.dtype))
+        return found
+
+    def encode(self, X: Tensor, tweak: Tweak) -> Tensor:
+        """V, the representation of X: tweaked responses where there is a tweak, drifted ones where not."""
+        standardised = self._standardiser(X)
+        parts = []
+        if self.config.layers:
+            hidden = self._hidden_from_standardised(standardised, tweak or self.weights)
+            parts.append(hidden if self.centre is None else hidden - self.centre)
+        if self.config.direct:
+            parts.append(standardised)
+        if self.config.bias:
+            parts.append(torch.ones_like(X[:, :1]))
+        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Everything frozen, by name: what makes two encoders equal, and what a model file keeps."""
+        yield "encoder.mean", self._standardiser.mean
+        yield "encoder.scale", self._standardiser.scale
+        yield "encoder.clip", self._standardiser.mean.new_tensor([self._standardiser.clip])
+        if self.centre is not None:
+            yield "encoder.centre", self.centre
+        for depth, weights in enumerate(self.weights):
+            yield f"encoder.weights.{depth}", weights
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        self.standardiser = Standardiser(
+            tensors["encoder.mean"], tensors["encoder.scale"], float(tensors["encoder.clip"])
+        )
+        self.centre = tensors.get("encoder.centre")
+        self.weights = [tensors[f"encoder.weights.{depth}"] for depth in range(len(self.config.layers))]
+
+    def _activate(self, response: Tensor) -> Tensor:
+        return ACTIVATIONS[self.config.activation](response)
+
+    def _hidden(self, X: Tensor, layers: list[Tensor]) -> Tensor:
+        return self._hidden_from_standardised(self._standardiser(X), layers)
+
+    def _hidden_from_standardised(self, V: Tensor, layers: list[Tensor]) -> Tensor:
+        for weights in layers:
+            V = self._activate(torch.addmm(weights[-1], V, weights[:-1]))
+        return V
+
+
+def _with_ones(V: Tensor) -> Tensor:
+    return torch.cat([V, torch.ones_like(V[:, :1])], dim=1)
+
+
+def _along_spread(weights: Tensor, X: Tensor, power: float) -> Tensor:
+    """Σ^p w, with the response's spread left as it was: random directions, but those the data uses."""
+    wide = X.double()
+    spread = wide.T @ wide / len(wide)
+    values, vectors = torch.linalg.eigh(spread)
+    shaped = (vectors * values.clamp(min=0).pow(power)) @ (vectors.T @ weights)
+    before, after = ((candidate * (spread @ candidate)).sum() for candidate in (weights, shaped))
+    return shaped * (before / after).sqrt() if after > 0 else weights

@@ -1,0 +1,65 @@
+"""Encoders worth using by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from if2net.encoder.blocks import Blocks
+from if2net.encoder.dense import EncoderConfig
+from if2net.errors import unknown
+
+PRESETS: dict[str, EncoderConfig] = {
+    # The default: one wide random layer and a direct link, which won on validation data under the agnostic
+    # protocol (results/encoder-choice.json).
+    "wide": EncoderConfig(
+        layers=(), activation="relu", distribution="normal", follow=0.25, centre=True, direct=True, bias=True
+    ),
+    # The paper's three hidden layers. The task must be known at test time for it to shine.
+    "paper": EncoderConfig(
+        layers=(Blocks(10, 10), Blocks(10, 10), Blocks(100, 10)),
+        activation="tanh",
+        distribution="uniform",
+        tweaked=True,
+        standardise="none",
+    ),
+    # The same with the paper's other blocks, 25 groups of 4 nodes.
+    "paper-25x4": EncoderConfig(
+        layers=(Blocks(25, 4), Blocks(25, 4), Blocks(250, 4)),
+        activation="tanh",
+        distribution="uniform",
+        tweaked=True,
+        standardise="none",
+    ),
+    # No hidden layer: for features that a good backbone has already made linear.
+    "linear": EncoderConfig(layers=(), direct=True, bias=True),
+}
+
+
+def automatic_width(inputs: int) -> int:
+    """The width of the default encoder: enough for images on two cores, light for small tables.
+
+    >>> automatic_width(4), automatic_width(784)
+    (1000, 6000)
+    """
+    return max(1000, min(6000, 8 * inputs))
+
+
+def encoder_config(
+    preset: str, inputs: int, *, width: int | None = None, layers: str | None = None, **overrides: object
+) -> EncoderConfig:
+    """The named encoder for so many inputs; anything given replaces the preset's own."""
+    if preset not in PRESETS:
+        raise unknown("encoder", preset, PRESETS)
+    config = PRESETS[preset]
+    if layers is not None:
+        config = replace(config, layers=tuple(Blocks.parse(part) for part in layers.split(",")))
+    elif preset == "wide":
+        config = replace(config, layers=(Blocks(width or automatic_width(inputs), 1),))
+    elif width is not None and config.layers:
+        config = replace(config, layers=(*config.layers[:-1], _last_layer(config.layers[-1], width)))
+    given = {name: value for name, value in overrides.items() if value is not None}
+    return replace(config, **given)  # type: ignore[arg-type]
+
+
+def _last_layer(blocks: Blocks, width: int) -> Blocks:
+    return Blocks(max(1, width // blocks.nodes), blocks.nodes)

@@ -1,0 +1,38 @@
+"""The errors a user can meet. Each message is a full sentence that says what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class IF2NetError(ValueError):
+    """Anything the user can mend; raised before anything has been changed."""
+
+
+class InputError(IF2NetError):
+    """Samples or labels that cannot be used."""
+
+
+class ModelFileError(IF2NetError):
+    """A model file that cannot be trusted or read."""
+
+
+class ConfigurationError(IF2NetError):
+    """An unknown key, method, dataset or scenario, or a value that does not fit."""
+
+
+class NumericalError(IF2NetError):
+    """Numbers that cannot be solved as they are."""
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
+    """The error for a name nobody knows; it offers the close ones.
+
+    >>> print(unknown("method", "if2nett", ["if2net", "joint"]))
+    There is no method 'if2nett'; did you mean 'if2net'? Known: if2net, joint.
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+    return ConfigurationError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")

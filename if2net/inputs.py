@@ -1,0 +1,100 @@
+"""Turns what users hand in (arrays, tensors, frames, iterables of batches) into tensors, or says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from if2net.errors import InputError
+
+
+def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: int | None = None) -> Tensor:
+    """X as a finite N×d tensor; `features` is the d it must have."""
+    tensor = _as_tensor(X)
+    if tensor.ndim != 2:
+        hint = " Reshape a single sample with X.reshape(1, -1)." if tensor.ndim == 1 else ""
+        raise InputError(
+            f"X must have two dimensions, samples × features, but it has {tensor.ndim}.{hint} "
+            "Images are flattened with X.reshape(len(X), -1)."
+        )
+    if tensor.shape[0] == 0 or tensor.shape[1] == 0:
+        raise InputError(f"X is empty (shape {tuple(tensor.shape)}); give at least one sample and one feature.")
+    if features is not None and tensor.shape[1] != features:
+        raise InputError(
+            f"X has {tensor.shape[1]} features, but this learner has learned from {features}; "
+            "give the same features in the same order, or start a new learner."
+        )
+    converted = tensor.to(device=device, dtype=dtype)
+    if not bool(torch.isfinite(converted).all()):
+        finite_before = not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
+        reason = f"a value too large for {dtype}" if finite_before else "NaN or infinity"
+        raise InputError(
+            f"X contains {reason}; remove or fill in these values (for example with "
+            "sklearn.impute.SimpleImputer) before learning or predicting."
+        )
+    return converted
+
+
+def labels(y: Any, count: int) -> np.ndarray:
+    """y as a one-dimensional array of `count` labels that can be sorted."""
+    if isinstance(y, Tensor):
+        y = y.detach().cpu().numpy()
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"y must have one label per sample, in one dimension, but its shape is {array.shape}.")
+    if len(array) != count:
+        raise InputError(f"X has {count} samples but y has {len(array)} labels; give one label for each sample.")
+    missing = array.dtype.kind == "f" and np.isnan(array).any()
+    if missing or (array.dtype == object and any(label is None or label != label for label in array)):
+        raise InputError("y contains NaN or None; every sample needs a label.")
+    return array
+
+
+def is_batches(X: Any, y: Any) -> bool:
+    """Whether X is a DataLoader-like iterable of (X, y) batches rather than samples."""
+    if y is not None or not isinstance(X, Iterable):
+        return False
+    return not (isinstance(X, np.ndarray | Tensor | str) or hasattr(X, "to_numpy"))
+
+
+def pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """The (X, y) batches of an iterable, each checked to be a pair."""
+    empty = True
+    for batch in batches:
+        if not isinstance(batch, tuple | list) or len(batch) != 2:
+            raise InputError(
+                "Without y, X must be an iterable of (X, y) batches, such as a DataLoader; "
+                f"it gave a {type(batch).__name__} instead. Give the labels as y."
+            )
+        empty = False
+        yield batch[0], batch[1]
+    if empty:
+        raise InputError("The iterable of batches is empty; give at least one batch.")
+
+
+def _as_tensor(X: Any) -> Tensor:
+    if isinstance(X, Tensor):
+        return X.detach()
+    if hasattr(X, "toarray"):
+        raise InputError("Sparse input cannot be used; dense data is required: call X.toarray() first.")
+    array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    if np.iscomplexobj(array):
+        raise InputError("Complex data is not supported; give real numbers, such as np.abs(X).")
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"X must hold numbers, but it holds text or objects ({error}); "
+                "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
+            ) from error
+    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
+        array = array.astype(np.int64)
+    # A copy where torch could not share the memory safely: read-only arrays and foreign byte orders.
+    return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))

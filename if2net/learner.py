@@ -1,0 +1,346 @@
+"""IF2Net: an encoder and a decision layer; the one object a user holds.
+
+`IF2NetClassifier` is the same thing by scikit-learn's conventions. Use this one for tensors on a GPU, for the
+paper's gradient rules with their progress, and for representations that differ from task to task.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from if2net import inputs, modelfile, snapshot
+from if2net.config import Config
+from if2net.content import held_out
+from if2net.decision import RULES, Analytic, DecisionLayer, Gradient, Report
+from if2net.encoder import DenseEncoder, Tweak, encoder_config
+from if2net.errors import ConfigurationError, InputError, ModelFileError
+from if2net.labels import Labels
+from if2net.version import __version__
+
+# How many samples are encoded at a time: the features of all of them never exist at once.
+LEARNING_BLOCK = 4096
+# Predictions are computed in blocks of one fixed shape, padded where needed, and β is padded to a multiple of
+# SCORE_COLUMNS: then a sample's scores have the same bits alone and in any batch.
+PREDICTION_BLOCK = {"cpu": 128, "cuda": 8192}
+SCORE_COLUMNS = 16
+
+
+class IF2Net:
+    """Learns a sequence of tasks, keeps no old data, and forgets nothing.
+
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X = random.normal(size=(60, 5)) + np.repeat(np.arange(3), 20)[:, None] * 4
+    >>> y = np.repeat(["a", "b", "c"], 20)
+    >>> net = IF2Net(seed=0, device="cpu").learn(X[:40], y[:40]).learn(X[40:], y[40:])
+    >>> net.classes.tolist(), float((net.predict(X) == y).mean())
+    (['a', 'b', 'c'], 1.0)
+    """
+
+    def __init__(self, config: Config | None = None, **settings: Any) -> None:
+        if config is not None and settings:
+            raise ConfigurationError("Give either a Config or single settings, not both.")
+        self.config = config or Config.of(**settings)
+        self.labels = Labels()
+        self.encoder: DenseEncoder | None = None
+        self.decision: DecisionLayer | None = None
+        self.tweaks: list[Tweak] = []  # one, or one a task where the representation is per-task
+        self.tasks = 0
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(self, X: Any, y: Any = None, report: Report | None = None) -> IF2Net:
+        """Learn a task: arrays X and y, or an iterable of (X, y) batches such as a DataLoader.
+
+        If anything is wrong with the data, the learner stays as it was.
+        """
+        if inputs.is_batches(X, y):
+            return self._learn_batches(X, report)
+        if y is None:
+            raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
+        tensor, labels = self._samples(X), inputs.labels(y, len(X))
+        self._learn_arrays(tensor, labels, report)
+        return self
+
+    def forget(self, X: Any, y: Any) -> IF2Net:
+        """As if these samples had never been learned; exact. A class without samples is gone."""
+        decision = self._exact("forget")
+        tensor, labels = self._samples(X), inputs.labels(y, len(X))
+        columns = self._columns(labels)
+        asked = torch.bincount(columns, minlength=len(self.labels))
+        too_many = (asked > decision.counts).nonzero().flatten().tolist()
+        if too_many:
+            label = self.labels.known[too_many[0]]
+            raise InputError(
+                f"Class {label!r} has {int(decision.counts[too_many[0]])} learned samples, and "
+                f"{int(asked[too_many[0]])} were to be forgotten; only what was learned can be forgotten."
+            )
+        for block in self._blocks(len(tensor)):
+            V = self._encode(tensor[block])
+            decision.subtract(V, columns[block], self._held_out(tensor[block]))
+        left = (decision.counts > 0).nonzero().flatten()
+        if len(left) == 0:
+            self.new_decision()  # not even rounding is left
+            self.labels = Labels()
+        elif len(left) < len(self.labels):
+            decision.keep(left)
+            self.labels.keep(left.tolist())
+        return self
+
+    def fork(self) -> IF2Net:
+        """A learner with the same frozen encoder that has learned nothing yet; to be merged later."""
+        if self.encoder is None:
+            raise InputError(
+                "A learner that has seen no data has no encoder to share; let it learn something before fork()."
+            )
+        other = IF2Net(self.config)
+        other.encoder, other.tweaks = self.encoder, list(self.tweaks[:1])
+        other.new_decision()
+        return other
+
+    def merge(self, other: IF2Net) -> IF2Net:
+        """As if this learner had also seen everything that the other one has; exact."""
+        if other.encoder is None:
+            return self
+        theirs = other._exact("merge")
+        if self.encoder is None:
+            self.encoder, self.tweaks = other.encoder, list(other.tweaks)
+            self.new_decision()
+        ours = self._exact("merge")
+        self._check_mergeable(other)
+        new = [label for label in other.labels.known if label not in self.labels.known]
+        if new:
+            self.labels.check(np.array(new))
+        self.labels.known += new
+        ours.grow(len(self.labels))
+        columns = [self.labels.known.index(label) for label in other.labels.known]
+        ours.merge(theirs, torch.tensor(columns, dtype=torch.int64, device=self.config.torch_device))
+        self.tasks += other.tasks
+        return self
+
+    # ------------------------------------------------------------------ predicting
+
+    @property
+    def classes(self) -> np.ndarray:
+        """All classes learned so far, sorted."""
+        return self.labels.sorted
+
+    def scores(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """Vβ, samples × classes (sorted): the higher, the likelier.
+
+        `task` picks the representation of that task (aware); `transductive` solves the tweak again on X itself, so
+        that a score depends on the rest of X. Without both, a score depends on its sample alone.
+        """
+        decision = self._learned()
+        tensor = self._samples(X)
+        tweak = self._tweak_for(tensor, task, transductive)
+        beta = decision.beta[:, self.labels.sorted_columns]
+        padded = torch.nn.functional.pad(beta, (0, -beta.shape[1] % SCORE_COLUMNS)).contiguous()
+        rows = PREDICTION_BLOCK[self.config.torch_device.type]
+        found = []
+        for block in tensor.split(rows):
+            whole = torch.nn.functional.pad(block, (0, 0, 0, rows - len(block)))
+            found.append((self._encoder.encode(whole, tweak) @ padded)[: len(block), : beta.shape[1]])
+        return torch.cat(found)
+
+    def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """softmax(scores / τ), with τ fitted on held-out statistics."""
+        scores = self.scores(X, task=task, transductive=transductive)
+        return torch.softmax(scores.double() / self._learned().temperature, dim=1)
+
+    def predict(self, X: Any, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
+        """The class of every sample."""
+        best = self.scores(X, task=task, transductive=transductive).argmax(dim=1)
+        return self.classes[best.cpu().numpy()]
+
+    def free_share(self) -> float:
+        """tr(P)/S: the share of directions that nothing learned so far uses."""
+        return self._learned().free_share()
+
+    def represent(self, X: Any, task: int | None = None) -> Tensor:
+        """V, what the decision layer sees of X."""
+        tensor = self._samples(X)
+        return self._encoder.encode(tensor, self._tweak_for(tensor, task, False))
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learner to a file, whole or not at all."""
+        header = {
+            "library": __version__,
+            "config": self.config.as_dict(),
+            "classes": self.labels.known,
+            "tasks": self.tasks,
+        }
+        modelfile.write(path, snapshot.take(self), header)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
+        """Read a learner from a file that `save` has written."""
+        tensors, header = modelfile.read(path)
+        try:
+            net = cls(Config.of(**{**header["config"], "device": device}))
+            snapshot.put(net, tensors, header["classes"], header["tasks"])
+        except (KeyError, TypeError) as error:
+            raise ModelFileError(f"{path} does not hold a whole if2net model ({error} is missing).") from error
+        return net
+
+    def state_bytes(self) -> int:
+        """Memory of everything kept between tasks, one triangle of each G counted."""
+        return sum(tensor.numel() * tensor.element_size() for tensor in snapshot.take(self).values())
+
+    # ------------------------------------------------------------------ inside
+
+    @property
+    def _encoder(self) -> DenseEncoder:
+        self._learned()
+        assert self.encoder is not None
+        return self.encoder
+
+    def _learned(self) -> DecisionLayer:
+        if self.decision is None or len(self.labels) == 0:
+            raise InputError("Nothing has been learned yet; call learn or partial_fit first.")
+        return self.decision
+
+    def _exact(self, verb: str) -> Analytic:
+        decision = self.decision
+        if decision is None:
+            raise InputError(f"Nothing has been learned yet, so there is nothing to {verb}.")
+        if not isinstance(decision, Analytic) or self.config.representation != "first":
+            raise ConfigurationError(
+                f"Only the analytic rule with one frozen representation can {verb} exactly; this learner has "
+                f"rule={self.config.rule!r} and representation={self.config.representation!r}."
+            )
+        return decision
+
+    def _samples(self, X: Any) -> Tensor:
+        features = None if self.encoder is None else self.encoder.inputs
+        return inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
+
+    def _columns(self, labels: np.ndarray) -> Tensor:
+        return torch.from_numpy(self.labels.columns(labels)).to(self.config.torch_device)
+
+    def _held_out(self, X: Tensor) -> Tensor:
+        return held_out(X, self.config.holdout)
+
+    def _blocks(self, count: int) -> Iterable[slice]:
+        return (slice(start, start + LEARNING_BLOCK) for start in range(0, count, LEARNING_BLOCK))
+
+    def _encode(self, X: Tensor) -> Tensor:
+        assert self.encoder is not None
+        return self.encoder.encode(X, self.tweaks[-1] if self.tweaks else [])
+
+    def new_decision(self) -> None:
+        assert self.encoder is not None
+        self.decision = RULES[self.config.rule](
+            self.encoder.width, self.config.rule_config(), self.config.torch_dtype, self.config.torch_device
+        )
+
+    def new_encoder(self, features: int) -> DenseEncoder:
+        config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
+        return DenseEncoder(config, self.config.seed)
+
+    def _start(self, X: Tensor) -> DenseEncoder:
+        encoder = self.new_encoder(X.shape[1])
+        encoder.start(X)
+        return encoder
+
+    def _learn_arrays(self, X: Tensor, labels: np.ndarray, report: Report | None) -> None:
+        self.labels.check(labels)
+        encoder = self.encoder or self._start(X)
+        tweaks = list(self.tweaks)
+        if not tweaks or self.config.representation == "per-task":
+            tweaks.append(encoder.tweak(X.split(LEARNING_BLOCK)))
+        # From here on nothing in the data can be wrong any more.
+        before = (self.encoder, self.tweaks, self.decision, list(self.labels.known))
+        kept = dict(self.decision.tensors()) if isinstance(self.decision, Gradient) else None
+        self.encoder, self.tweaks = encoder, tweaks
+        try:
+            if self.decision is None:
+                self.new_decision()
+            self.labels.extend(labels)
+            self._decide(X, self._columns(labels), report)
+        except BaseException:
+            self.encoder, self.tweaks, self.decision, self.labels.known = before
+            if kept is not None and self.decision is not None:
+                self.decision.restore(kept)
+            raise
+        self.tasks += 1
+
+    def _decide(self, X: Tensor, columns: Tensor, report: Report | None) -> None:
+        assert self.decision is not None
+        self.decision.grow(len(self.labels))
+        if isinstance(self.decision, Gradient):
+            V = torch.cat([self._encode(X[block]) for block in self._blocks(len(X))])
+            self.decision.learn(V, columns, self._held_out(X), report)
+            return
+        for block in self._blocks(len(X)):
+            self.decision.add(self._encode(X[block]), columns[block], self._held_out(X[block]))
+
+    def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> IF2Net:
+        """Learn a stream: aside first, and merged in when all of it was good."""
+        if not self._streams():
+            tensors, labels = [], []
+            for X, y in inputs.pairs(batches):
+                tensors.append(self._samples(X))
+                labels.append(inputs.labels(y, len(X)))
+            self._learn_arrays(torch.cat(tensors), np.concatenate(labels), report)
+            return self
+        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
+        aside.labels = Labels(self.labels.known)  # so that labels that do not go together are seen here
+        for X, y in inputs.pairs(batches):
+            aside._learn_arrays(aside._samples(X), inputs.labels(y, len(X)), report)
+        aside.tasks = 1
+        return self.merge(aside)
+
+    def _streams(self) -> bool:
+        """Whether a batch can be learned and let go: gradient rules and a tweak to be found need all of the task."""
+        if self.config.rule != "analytic" or self.config.representation == "per-task":
+            return False
+        return bool(self.tweaks) or not self.new_encoder(1).config.tweaked
+
+    def _tweak_for(self, X: Tensor, task: int | None, transductive: bool) -> Tweak:
+        if transductive:
+            return self._encoder.tweak(X.split(LEARNING_BLOCK))
+        if self.config.representation == "first":
+            return self.tweaks[0]
+        if task is None:
+            raise InputError(
+                "With one representation per task a prediction needs to know the task: give task=, or "
+                "transductive=True, or learn with representation='first'."
+            )
+        if not 0 <= task < len(self.tweaks):
+            raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
+        return self.tweaks[task]
+
+    def _check_mergeable(self, other: IF2Net) -> None:
+        assert self.encoder is not None
+        assert other.encoder is not None
+        mine, theirs = snapshot.frozen(self), snapshot.frozen(other)
+        same_config = self.encoder.config == other.encoder.config and mine.keys() == theirs.keys()
+        if not same_config or not all(_same(mine[name], theirs[name]) for name in mine):
+            raise InputError(
+                "These two learners have different encoders, so their statistics cannot be added; only learners "
+                "made with fork() from one learner (or loaded from its file) can be merged."
+            )
+        if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
+            raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
+        twin = IF2Net(self.config)
+        memo[id(self)] = twin
+        for name, value in vars(self).items():
+            # The encoder is frozen: sharing it is safe.
+            setattr(twin, name, value if name in ("encoder", "config") else copy.deepcopy(value, memo))
+        return twin
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b.to(a.device))

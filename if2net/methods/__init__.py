@@ -1,0 +1,10 @@
+"""The compared methods by name."""
+
+from if2net.methods.base import Costs, Method
+from if2net.methods.if2net import IF2NetElastic, IF2NetMethod
+from if2net.methods.joint import Joint
+from if2net.methods.none import NoDefence
+
+METHODS: dict[str, type[Method]] = {method.name: method for method in (IF2NetMethod, IF2NetElastic, NoDefence, Joint)}
+
+__all__ = ["METHODS", "Costs", "Method"]

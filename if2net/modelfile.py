@@ -1,0 +1,111 @@
+"""Model files: safetensors with a JSON header, checked byte for byte, written whole or not at all. No pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from if2net.errors import ModelFileError
+
+FORMAT = 1
+_BLANK = "0" * 64
+
+
+def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
+    """Write under a temporary name, then rename: a crash leaves the old file as it was."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ModelFileError(f"The folder {target.parent} does not exist; create it before saving {target.name}.")
+    content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    metadata = {"format": str(FORMAT), "if2net": json.dumps(header), "checksum": _BLANK}
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    os.close(handle)
+    try:
+        save_file(content, temporary, metadata)
+        _stamp(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the header of a model file that is whole, or an error that says what is wrong with it."""
+    source = Path(path)
+    if not source.is_file():
+        raise ModelFileError(f"There is no model file at {source}; check the path.")
+    try:
+        with safe_open(source, framework="pt") as file:
+            metadata = file.metadata() or {}
+            if "if2net" not in metadata or "checksum" not in metadata:
+                raise ModelFileError(f"{source} is a safetensors file but not an if2net model; give an .if2 file.")
+            version = int(metadata["format"]) if metadata.get("format", "").isdigit() else None
+            if version is not None and version > FORMAT:
+                raise ModelFileError(
+                    f"{source} was written in format {version}, and this version of if2net reads up to {FORMAT}; "
+                    "upgrade with `pip install --upgrade if2net`."
+                )
+            if version is None or _digest(source, metadata["checksum"]) != metadata["checksum"]:
+                raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, UnicodeDecodeError) as error:
+        raise ModelFileError(
+            f"{source} is not a model file, or it is cut short or damaged ({error}). Use a backup copy."
+        ) from error
+    return tensors, json.loads(metadata["if2net"])
+
+
+def pack(G: Tensor) -> Tensor:
+    """The lower triangle of G as one row after another: half the bytes."""
+    return torch.cat([G[row, : row + 1] for row in range(len(G))]) if len(G) else G.flatten()
+
+
+def unpack(packed: Tensor, width: int) -> Tensor:
+    """G again; the diagonal blocks are whole, as `Statistics` leaves them."""
+    G = torch.zeros(width, width, dtype=packed.dtype)
+    start = 0
+    for row in range(width):
+        G[row, : row + 1] = packed[start : start + row + 1]
+        start += row + 1
+    return G + torch.tril(G, -1).T
+
+
+def _stamp(path: str) -> None:
+    """Put the digest of the file, taken with a blank in its place, where the blank is."""
+    digest = _digest(Path(path), _BLANK)
+    position = _checksum_position(Path(path), _BLANK)
+    with open(path, "r+b") as file:
+        file.seek(position)
+        file.write(digest.encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _digest(path: Path, checksum: str) -> str:
+    position = _checksum_position(path, checksum)
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        digest.update(file.read(position))
+        digest.update(_BLANK.encode())
+        file.seek(position + len(_BLANK))
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _checksum_position(path: Path, checksum: str) -> int:
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        found = file.read(length).find(f'"checksum":"{checksum}"'.encode())
+    if found < 0 or len(checksum) != len(_BLANK):
+        raise ModelFileError(f"{path} is damaged: its checksum is unreadable. Use a backup copy.")
+    return 8 + found + len('"checksum":"')

@@ -1,0 +1,56 @@
+"""Everything a learner keeps, as named tensors, and the way back. Model files and checkpoints are made of these."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from if2net import modelfile
+from if2net.errors import InputError
+from if2net.labels import Labels
+
+if TYPE_CHECKING:
+    from if2net.learner import IF2Net
+
+GRAMS = ("fitting.G", "held.G")
+
+
+def frozen(net: IF2Net) -> dict[str, Tensor]:
+    """What never changes after the first data: the encoder and the tweaks."""
+    if net.encoder is None:
+        raise InputError("Nothing has been learned yet, so there is nothing to save.")
+    tensors = dict(net.encoder.tensors())
+    for task, tweak in enumerate(net.tweaks):
+        tensors |= {f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)}
+    return tensors
+
+
+def take(net: IF2Net) -> dict[str, Tensor]:
+    """All tensors of a learner; of each G, one triangle."""
+    tensors = frozen(net)
+    assert net.decision is not None
+    tensors |= dict(net.decision.tensors())
+    for name in GRAMS:
+        tensors[name] = modelfile.pack(tensors[name])
+    return tensors
+
+
+def put(net: IF2Net, tensors: dict[str, Tensor], classes: list[Any], tasks: int) -> None:
+    """Make a new learner what `take` was called on."""
+    tensors = dict(tensors)
+    for name in GRAMS:
+        tensors[name] = modelfile.unpack(tensors[name], len(tensors["fitting.Q"]))
+    tensors = {name: tensor.to(net.config.torch_device) for name, tensor in tensors.items()}
+    net.encoder = net.new_encoder(len(tensors["encoder.mean"]))
+    net.encoder.restore(tensors)
+    net.tweaks = _tweaks(tensors, len(net.encoder.config.layers)) if net.encoder.config.tweaked else [[]]
+    net.labels, net.tasks = Labels(classes), tasks
+    net.new_decision()
+    assert net.decision is not None
+    net.decision.restore(tensors)
+
+
+def _tweaks(tensors: dict[str, Tensor], layers: int) -> list[list[Tensor]]:
+    count = sum(name.startswith("tweak.") for name in tensors) // layers
+    return [[tensors[f"tweak.{task}.{layer}"] for layer in range(layers)] for task in range(count)]
