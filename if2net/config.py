@@ -8,10 +8,15 @@ from typing import Any
 import torch
 
 from if2net.decision import RULES, RuleConfig
+from if2net.decision.gradient import INITIALISATIONS, PROJECTORS
 from if2net.encoder import PRESETS
+from if2net.encoder.dense import ACTIVATIONS
+from if2net.encoder.sparse import SOLVERS
+from if2net.encoder.standardise import MODES
 from if2net.errors import ConfigurationError, unknown
 
 REPRESENTATIONS = ("first", "per-task")
+DEVICES = ("auto", "cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,20 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        replacing = (  # None leaves the preset's
+            ("activation", self.activation, ACTIVATIONS),
+            ("way to standardise", self.standardise, MODES),
+            ("solver of the tweak", self.solver, SOLVERS),
+        )
         for kind, name, known in (
             ("encoder", self.encoder, PRESETS),
             ("rule", self.rule, RULES),
             ("representation", self.representation, REPRESENTATIONS),
+            ("projector", self.projector, PROJECTORS),
+            ("initialisation", self.initialisation, INITIALISATIONS),
             ("dtype", self.dtype, ("float32", "float64")),
-            ("device", self.device.partition(":")[0], ("auto", "cpu", "cuda")),
+            ("device", str(self.device).partition(":")[0], DEVICES),
+            *(choice for choice in replacing if choice[1] is not None),
         ):
             if name not in known:
                 raise unknown(kind, name, known)
@@ -89,11 +102,7 @@ class Config:
 
     @property
     def torch_device(self) -> torch.device:
-        if self.device == "auto":
-            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        if self.device.startswith("cuda") and not torch.cuda.is_available():
-            raise ConfigurationError("No CUDA device can be used here; choose device='cpu'.")
-        return torch.device(self.device)
+        return resolve_device(self.device)
 
     def encoder_overrides(self) -> dict[str, Any]:
         names = (
@@ -114,3 +123,14 @@ class Config:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device that auto, cpu or cuda means here."""
+    if name.partition(":")[0] not in DEVICES:
+        raise unknown("device", name, DEVICES)
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigurationError("No CUDA device can be used here; choose device='cpu'.")
+    return torch.device(name)

@@ -26,13 +26,13 @@ class NumericalError(IF2NetError):
     """Numbers that cannot be solved as they are."""
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> ConfigurationError:
+def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:
     """The error for a name nobody knows; it offers the close ones.
 
     >>> print(unknown("method", "if2nett", ["if2net", "joint"]))
     There is no method 'if2nett'; did you mean 'if2net'? Known: if2net, joint.
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
     return ConfigurationError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")

@@ -198,6 +198,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             if inputs.is_batches(X, y):
                 learner.learn(X)
                 self._remember_features(learner)
+                if reset:
+                    self.__dict__.pop("feature_names_in_", None)
             elif y is None:
                 raise InputError(
                     "This IF2NetClassifier estimator requires y to be passed, but the target y is None; "
@@ -205,7 +207,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
                 )
             else:
                 samples = self._check(X, reset=reset)
-                labels = inputs.labels(y if isinstance(y, Tensor) else column_or_1d(y, warn=True), len(samples))
+                plain = isinstance(y, Tensor | list | tuple)
+                labels = inputs.labels(y if plain else column_or_1d(y, warn=True), len(samples))
                 learner.labels.check(labels)
                 check_classification_targets(labels)
                 learner.learn(samples, labels)

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from if2net.errors import InputError
 
+COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
+
 
 def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: int | None = None) -> Tensor:
     """X as a finite N×d tensor; `features` is the d it must have."""
@@ -44,6 +46,8 @@ def labels(y: Any, count: int) -> np.ndarray:
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     array = np.asarray(y)
+    if array.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
+        array = np.array(y, dtype=object)  # numpy would have turned the numbers among the text into text
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -80,21 +84,25 @@ def pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
 
 def _as_tensor(X: Any) -> Tensor:
     if isinstance(X, Tensor):
+        if X.layout != torch.strided:
+            raise InputError("Sparse input cannot be used; dense data is required: call X.to_dense() first.")
+        if X.is_complex():
+            raise InputError(COMPLEX)
         return X.detach()
     if hasattr(X, "toarray"):
         raise InputError("Sparse input cannot be used; dense data is required: call X.toarray() first.")
-    array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-    if np.iscomplexobj(array):
-        raise InputError("Complex data is not supported; give real numbers, such as np.abs(X).")
-    if array.dtype.kind not in "biuf":
-        try:
+    try:
+        array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        if array.dtype.kind not in "biufc":
             array = array.astype(np.float64)
-        except (ValueError, TypeError) as error:
-            raise InputError(
-                f"X must hold numbers, but it holds text or objects ({error}); "
-                "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
-            ) from error
-    if array.dtype.kind == "u" and array.dtype.itemsize > 1:
-        array = array.astype(np.int64)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"X must hold numbers, in rows of one length, but it holds text or objects ({error}); "
+            "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
+        ) from error
+    if np.iscomplexobj(array):
+        raise InputError(COMPLEX)
+    if array.dtype.itemsize > 8 or (array.dtype.kind == "u" and array.dtype.itemsize > 1):
+        array = array.astype(np.float64)  # torch has no arithmetic for these
     # A copy where torch could not share the memory safely: read-only arrays and foreign byte orders.
     return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))

@@ -39,7 +39,7 @@ class Labels:
     def check(self, y: np.ndarray) -> list[Any]:
         """The labels of y that are new here; an error where they cannot be sorted together with the known."""
         try:
-            distinct = np.unique(y).tolist()
+            distinct = _plain(np.unique(y))
             sorted([*self.known, *distinct])
         except TypeError as error:
             kinds = sorted({type(label).__name__ for label in [*self.known, *y.tolist()]})
@@ -64,3 +64,14 @@ class Labels:
 
     def keep(self, columns: list[int]) -> None:
         self.known = [self.known[column] for column in columns]
+
+
+def _plain(distinct: np.ndarray) -> list[Any]:
+    """Python's own values, which a model file can hold."""
+    plain = [label.item() if isinstance(label, np.generic) else label for label in distinct.tolist()]
+    if distinct.dtype.kind in "mM" or not all(isinstance(label, str | int | float) for label in plain):
+        raise InputError(
+            f"Labels must be text, numbers or truth values, not {type(distinct[0]).__name__}; convert them first, "
+            "for example with [str(label) for label in y]."
+        )
+    return plain

@@ -30,6 +30,8 @@ LEARNING_BLOCK = 4096
 # SCORE_COLUMNS: then a sample's scores have the same bits alone and in any batch.
 PREDICTION_BLOCK = {"cpu": 128, "cuda": 8192}
 SCORE_COLUMNS = 16
+# Inputs beyond this power of the largest number are refused: 10¹⁵ spreads in float32.
+FARTHEST = 0.4
 
 
 class IF2Net:
@@ -101,7 +103,8 @@ class IF2Net:
                 "A learner that has seen no data has no encoder to share; let it learn something before fork()."
             )
         other = IF2Net(self.config)
-        other.encoder, other.tweaks = self.encoder, list(self.tweaks[:1])
+        other.encoder = self.encoder
+        other.tweaks = list(self.tweaks) if self.config.representation == "first" else []
         other.new_decision()
         return other
 
@@ -109,12 +112,15 @@ class IF2Net:
         """As if this learner had also seen everything that the other one has; exact."""
         if other.encoder is None:
             return self
+        if other is self:
+            other = copy.deepcopy(self)
         theirs = other._exact("merge")
+        self._check_exact("merge")
+        self._check_mergeable(other)
         if self.encoder is None:
             self.encoder, self.tweaks = other.encoder, list(other.tweaks)
             self.new_decision()
         ours = self._exact("merge")
-        self._check_mergeable(other)
         new = [label for label in other.labels.known if label not in self.labels.known]
         if new:
             self.labels.check(np.array(new))
@@ -210,19 +216,33 @@ class IF2Net:
         return self.decision
 
     def _exact(self, verb: str) -> Analytic:
-        decision = self.decision
-        if decision is None:
+        self._check_exact(verb)
+        if not isinstance(self.decision, Analytic):
             raise InputError(f"Nothing has been learned yet, so there is nothing to {verb}.")
-        if not isinstance(decision, Analytic) or self.config.representation != "first":
+        return self.decision
+
+    def _check_exact(self, verb: str) -> None:
+        if self.config.rule != "analytic" or self.config.representation != "first":
             raise ConfigurationError(
                 f"Only the analytic rule with one frozen representation can {verb} exactly; this learner has "
                 f"rule={self.config.rule!r} and representation={self.config.representation!r}."
             )
-        return decision
 
-    def _samples(self, X: Any) -> Tensor:
-        features = None if self.encoder is None else self.encoder.inputs
-        return inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
+    def _samples(self, X: Any, features: int | None = None) -> Tensor:
+        if self.encoder is not None:
+            features = self.encoder.inputs
+        tensor = inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
+        if self.encoder is not None:
+            self._check_range(self.encoder, tensor)
+        return tensor
+
+    def _check_range(self, encoder: DenseEncoder, X: Tensor) -> None:
+        """Far enough out, squares overflow, and one such sample would spoil G for ever."""
+        if encoder.farthest(X) > torch.finfo(X.dtype).max ** FARTHEST:
+            raise InputError(
+                "X contains values too far from the first data that was learned to be computed with; remove them, "
+                "or use dtype='float64', or start a new learner."
+            )
 
     def _columns(self, labels: np.ndarray) -> Tensor:
         return torch.from_numpy(self.labels.columns(labels)).to(self.config.torch_device)
@@ -250,6 +270,7 @@ class IF2Net:
     def _start(self, X: Tensor) -> DenseEncoder:
         encoder = self.new_encoder(X.shape[1])
         encoder.start(X)
+        self._check_range(encoder, X)
         return encoder
 
     def _learn_arrays(self, X: Tensor, labels: np.ndarray, report: Report | None) -> None:
@@ -287,10 +308,13 @@ class IF2Net:
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> IF2Net:
         """Learn a stream: aside first, and merged in when all of it was good."""
         if not self._streams():
-            tensors, labels = [], []
+            tensors: list[Tensor] = []
+            labels: list[np.ndarray] = []
+            seen = Labels(self.labels.known)  # so that labels that do not go together are seen here
             for X, y in inputs.pairs(batches):
-                tensors.append(self._samples(X))
+                tensors.append(self._samples(X, tensors[0].shape[1] if tensors else None))
                 labels.append(inputs.labels(y, len(X)))
+                seen.extend(labels[-1])
             self._learn_arrays(torch.cat(tensors), np.concatenate(labels), report)
             return self
         aside = self.fork() if self.encoder is not None else IF2Net(self.config)
@@ -321,10 +345,11 @@ class IF2Net:
         return self.tweaks[task]
 
     def _check_mergeable(self, other: IF2Net) -> None:
-        assert self.encoder is not None
         assert other.encoder is not None
-        mine, theirs = snapshot.frozen(self), snapshot.frozen(other)
-        same_config = self.encoder.config == other.encoder.config and mine.keys() == theirs.keys()
+        theirs = snapshot.frozen(other)
+        mine = theirs if self.encoder is None else snapshot.frozen(self)
+        encoder = self.encoder or self.new_encoder(other.encoder.inputs)
+        same_config = encoder.config == other.encoder.config and mine.keys() == theirs.keys()
         if not same_config or not all(_same(mine[name], theirs[name]) for name in mine):
             raise InputError(
                 "These two learners have different encoders, so their statistics cannot be added; only learners "

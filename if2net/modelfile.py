@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +25,20 @@ def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict
     target = Path(path)
     if not target.parent.is_dir():
         raise ModelFileError(f"The folder {target.parent} does not exist; create it before saving {target.name}.")
+    if target.is_dir():
+        raise ModelFileError(f"{target} is a folder; give the name of a file in it.")
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {"format": str(FORMAT), "if2net": json.dumps(header), "checksum": _BLANK}
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    os.close(handle)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    temporary.touch(exist_ok=False)
     try:
+        mode = temporary.stat().st_mode
         save_file(content, temporary, metadata)
+        temporary.chmod(mode)  # safetensors leaves a file that only its owner can read
         _stamp(temporary)
-        os.replace(temporary, target)
+        temporary.replace(target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -48,7 +52,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
             metadata = file.metadata() or {}
             if "if2net" not in metadata or "checksum" not in metadata:
                 raise ModelFileError(f"{source} is a safetensors file but not an if2net model; give an .if2 file.")
-            version = int(metadata["format"]) if metadata.get("format", "").isdigit() else None
+            version = int(metadata["format"]) if metadata.get("format", "").isdecimal() else None
             if version is not None and version > FORMAT:
                 raise ModelFileError(
                     f"{source} was written in format {version}, and this version of if2net reads up to {FORMAT}; "
@@ -79,10 +83,10 @@ def unpack(packed: Tensor, width: int) -> Tensor:
     return G + torch.tril(G, -1).T
 
 
-def _stamp(path: str) -> None:
+def _stamp(path: Path) -> None:
     """Put the digest of the file, taken with a blank in its place, where the blank is."""
-    digest = _digest(Path(path), _BLANK)
-    position = _checksum_position(Path(path), _BLANK)
+    digest = _digest(path, _BLANK)
+    position = _checksum_position(path, _BLANK)
     with open(path, "r+b") as file:
         file.seek(position)
         file.write(digest.encode())

@@ -44,13 +44,13 @@ def put(net: IF2Net, tensors: dict[str, Tensor], classes: list[Any], tasks: int)
     tensors = {name: tensor.to(net.config.torch_device) for name, tensor in tensors.items()}
     net.encoder = net.new_encoder(len(tensors["encoder.mean"]))
     net.encoder.restore(tensors)
-    net.tweaks = _tweaks(tensors, len(net.encoder.config.layers)) if net.encoder.config.tweaked else [[]]
+    layers = len(net.encoder.config.layers) if net.encoder.config.tweaked else 0
+    net.tweaks = _tweaks(tensors, layers, tasks if net.config.representation == "per-task" else 1)
     net.labels, net.tasks = Labels(classes), tasks
     net.new_decision()
     assert net.decision is not None
     net.decision.restore(tensors)
 
 
-def _tweaks(tensors: dict[str, Tensor], layers: int) -> list[list[Tensor]]:
-    count = sum(name.startswith("tweak.") for name in tensors) // layers
+def _tweaks(tensors: dict[str, Tensor], layers: int, count: int) -> list[list[Tensor]]:
     return [[tensors[f"tweak.{task}.{layer}"] for layer in range(layers)] for task in range(count)]

@@ -43,7 +43,7 @@ def _surprise(scores: Tensor, labels: Tensor, log_temperature: float) -> float:
 
 def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
     """Scores like those of the held-out samples, with their classes."""
-    counts = held.counts.double()
+    beta, counts = beta.to(held.G.dtype), held.counts.double()
     share = (counts / counts.sum()).unsqueeze(1)
     means = (held.Q.double().T @ beta.double()) / counts.clamp(min=1).unsqueeze(1)  # row k: mean scores of class k
     second = beta.double().T @ symmetric_product(held.G, beta).double() / counts.sum()

@@ -26,11 +26,14 @@ def closed_form(V: Tensor, Y: Tensor, mu: float) -> Tensor:
     tall = len(V) >= V.shape[1]
     system = V64.T @ V64 if tall else V64 @ V64.T
     right = V64.T @ Y64 if tall else Y64
+    rounding = torch.finfo(system.dtype).eps * float(system.diagonal().sum())
     system.diagonal().add_(mu)
     lower, failed = torch.linalg.cholesky_ex(system)
-    if failed.item():
-        # μ = 2⁻³⁰ is under the rounding of VᵀV; the least-norm solution is its limit.
-        found = torch.linalg.lstsq(V64, Y64, driver="gelsd" if V.device.type == "cpu" else None).solution
+    if failed.item() or mu < 1e3 * rounding:
+        # μ = 2⁻³⁰ drowns in the rounding of VᵀV, but seldom in that of V: solve by its singular values.
+        samples, values, features = torch.linalg.svd(V64, full_matrices=False)
+        values = torch.where(values > values[0] * max(V.shape) * torch.finfo(values.dtype).eps, values, 0.0)
+        found = features.T @ ((values / (values.square() + mu)).unsqueeze(1) * (samples.T @ Y64))
     else:
         solved = torch.cholesky_solve(right, lower)
         found = solved if tall else V64.T @ solved
@@ -49,8 +52,9 @@ class Gradient(DecisionLayer):
             raise ConfigurationError(
                 f"The step is a share of 1/λmax and must lie between 0 and 2, not at {config.step}."
             )
-        super().__init__(width, config, dtype, device)
-        self._beta = self.fitting.Q.clone()
+        # α = 0.1 is far under the rounding of a float32 G, so these statistics are summed in float64.
+        super().__init__(width, config, torch.float64, device)
+        self._beta = torch.zeros(width, 0, dtype=dtype, device=device)
         self.tasks = 0
         self.recursion: RecursiveProjector | None = None
         if config.projector != "exact":
@@ -109,34 +113,32 @@ class Gradient(DecisionLayer):
         P = self._projector().to(V.dtype)
         free = free_share(P)
         anchor = self._beta.clone()
-        step = self.config.step / self._curvature(V, P)
+        step = self.config.step / self._curvature(V, P, generator)
         for epoch in range(self.config.epochs):
-            loss = 0.0
+            loss = torch.zeros((), dtype=torch.float64, device=V.device)  # on the device: no waiting for it
             for batch in self._mini_batches(len(V), generator):
                 Vb, residual = V[batch], V[batch] @ self._beta - Y[batch]
-                gradient = Vb.T @ residual / len(Vb) + self._penalty(self._beta - anchor)
-                self._beta = self._beta - step * (P @ gradient)  # the paper's (OBP)
-                loss += float(residual.square().sum())
+                moved = self._beta - step * (P @ (Vb.T @ residual / len(Vb)))  # the paper's (OBP)
+                self._beta = anchor + self._hold(moved - anchor, step * P.diagonal())
+                loss += residual.square().sum()
             if report is not None:
-                report({"task": self.tasks, "epoch": epoch, "loss": loss / len(V), "free": free})
+                report({"task": self.tasks, "epoch": epoch, "loss": float(loss) / len(V), "free": free})
 
     def _mini_batches(self, samples: int, generator: torch.Generator) -> tuple[Tensor, ...]:
         order = torch.randperm(samples, generator=generator).to(self.fitting.G.device)
         return order.split(self.config.batch_size)
 
-    def _curvature(self, V: Tensor, P: Tensor) -> float:
+    def _curvature(self, V: Tensor, P: Tensor, generator: torch.Generator) -> float:
         """λmax of P·VᵀV/B over some mini-batches, from the small matrix VPVᵀ/B with the same eigenvalues."""
         largest = 1e-12
-        for batch in V[: 20 * self.config.batch_size].split(self.config.batch_size):
-            small = (batch @ P @ batch.T / len(batch)).double()
+        for batch in self._mini_batches(len(V), generator)[:20]:
+            small = (V[batch] @ P @ V[batch].T / len(batch)).double()
             largest = max(largest, float(torch.linalg.eigvalsh((small + small.T) / 2)[-1]))
-        return largest + self._penalty_curvature()
+        return largest
 
-    def _penalty(self, moved: Tensor) -> Tensor | float:
-        return 0.0
-
-    def _penalty_curvature(self) -> float:
-        return 0.0
+    def _hold(self, moved: Tensor, steps: Tensor) -> Tensor:
+        """What is left of a movement away from the old β, given each row's ηP; all of it without a penalty."""
+        return moved
 
     def _finish_task(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> None:
         if self.recursion is not None:
@@ -145,7 +147,12 @@ class Gradient(DecisionLayer):
 
 
 class ElasticGradient(Gradient):
-    """IF2Net-EWC: ∇ plus μ·ΣF_t⊙(β − β_{T−1}), one penalty term anchored at the latest β (Remark 2)."""
+    """IF2Net-EWC: the penalty μ·ΣF_t⊙(β − β_{T−1})², one term anchored at the latest β (Remark 2).
+
+    An explicit step along the penalty diverges once ημF > 2, and a step small enough for the largest F learns
+    nothing. So the penalty's step is implicit, with the projector's diagonal in place of P: what the projected step
+    moved is divided by 1 + ημ·diag(P)·F.
+    """
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         super().__init__(width, config, dtype, device)
@@ -164,11 +171,8 @@ class ElasticGradient(Gradient):
         super().restore(tensors)
         self.fisher = tensors["fisher"]
 
-    def _penalty(self, moved: Tensor) -> Tensor:
-        return self.config.fisher * self.fisher * moved
-
-    def _penalty_curvature(self) -> float:
-        return self.config.fisher * float(self.fisher.max()) if self.fisher.numel() else 0.0
+    def _hold(self, moved: Tensor, steps: Tensor) -> Tensor:
+        return moved / (1 + steps.unsqueeze(1) * self.config.fisher * self.fisher)
 
     def _finish_task(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> None:
         super()._finish_task(V, Y, generator)

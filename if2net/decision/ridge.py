@@ -84,6 +84,6 @@ def choose_ridge(fitting: Statistics, held: Statistics) -> float:
         while error(best + direction) < error(best):
             best += direction
     least = error(best)
-    while error(best - 1) <= SLACK * least:
+    while error(best - 1) <= SLACK * least < math.inf:
         best -= 1
     return 10.0**best

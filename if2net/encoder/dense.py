@@ -133,6 +133,10 @@ class DenseEncoder:
             parts.append(torch.ones_like(X[:, :1]))
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
+    def farthest(self, X: Tensor) -> float:
+        """How far from the first data X goes, in its spreads."""
+        return max(float(self._standardiser(part).abs().max()) for part in X.split(4096))
+
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Everything frozen, by name: what makes two encoders equal, and what a model file keeps."""
         yield "encoder.mean", self._standardiser.mean

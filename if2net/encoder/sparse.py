@@ -18,7 +18,6 @@ from torch import Tensor
 from if2net.encoder.blocks import Blocks
 from if2net.errors import ConfigurationError, NumericalError, unknown
 
-
 POLISHING_ROUNDS = 20
 Columns = tuple[Tensor, ...]
 

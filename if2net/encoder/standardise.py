@@ -40,10 +40,7 @@ class Standardiser:
         variance = (wide - mean).square().mean(dim=0)
         if mode == "auto":
             mode = "feature" if _different_units(wide) else "common"
-        if mode == "common":
-            scale = variance.mean().sqrt().expand_as(mean)
-        else:
-            scale = variance.sqrt()
+        scale = variance.mean().sqrt().expand_as(mean) if mode == "common" else variance.sqrt()
         # What never moved, or a single sample, has no spread of its own: take its size instead.
         scale = torch.where(scale > 1e-12 * (1 + mean.abs()), scale, mean.abs().clamp(min=1.0))
         clip = CLIP if mode == "feature" else float("inf")

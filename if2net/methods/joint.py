@@ -24,8 +24,7 @@ class Joint(Trainer):
 
     def begin(self, X: Tensor, y: Tensor) -> None:
         self.X, self.y = torch.cat([self.X, X]), torch.cat([self.y, y])
-        self.network = self._new_network()
-        self.network.grow(int(self.y.max()) + 1)
+        self.network = self._new_network(int(self.y.max()) + 1)
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.X, self.y

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 from torch import Tensor, nn
 
@@ -9,12 +11,12 @@ from torch import Tensor, nn
 class Network(nn.Module):
     """A multilayer perceptron with a single head; rows are added to the head as classes appear."""
 
-    def __init__(self, inputs: int, hidden: int, depth: int, generator: torch.Generator) -> None:
+    def __init__(self, inputs: int, classes: int, hidden: int, depth: int, generator: torch.Generator) -> None:
         super().__init__()
         self.generator = generator
         widths = [inputs, *[hidden] * depth]
-        self.hidden = nn.ModuleList(self._linear(a, b) for a, b in zip(widths, widths[1:], strict=False))
-        self.head = self._linear(widths[-1], 0)
+        self.hidden = nn.ModuleList(self._linear(a, b) for a, b in itertools.pairwise(widths))
+        self.head = self._linear(widths[-1], classes)
 
     @property
     def classes(self) -> int:

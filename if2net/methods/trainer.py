@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,21 +24,18 @@ class TrainerSettings:
     momentum: float = 0.9
     batch_size: int = 64
     epochs: int = 10
+    steps: int = 1000  # at least so many steps a task, where it has few samples
 
 
 class Trainer(Method):
     """Cross-entropy over the classes seen so far, one task after the other."""
 
     Settings = TrainerSettings
-
-    def __init__(self, inputs: int, seed: int, device: torch.device, settings: Any) -> None:
-        super().__init__(inputs, seed, device, settings)
-        self.network = self._new_network()
+    network: Network  # made with the first task
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         samples, labels = self._samples(X), torch.from_numpy(y).to(self.device)
-        self.network.generator = self._generator(salt=1)
-        self.network.grow(int(labels.max()) + 1)
+        self._make_room(int(labels.max()) + 1)
         self.begin(samples, labels)
         self._train(*self.training_data(samples, labels))
         self.finish(samples, labels)
@@ -72,16 +69,23 @@ class Trainer(Method):
     def restore(self, tensors: dict[str, Tensor]) -> None:
         prefix = "network."
         state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
-        self.network.grow(len(state["head.bias"]))
+        self.network = self._new_network(len(state["head.bias"]))
         self.network.load_state_dict(state)
 
     def costs(self) -> Costs:
         parameters = sum(parameter.numel() for parameter in self.network.parameters())
         return Costs(bytes_of(self.tensors()), 0, parameters)
 
-    def _new_network(self) -> Network:
+    def _new_network(self, classes: int) -> Network:
         generator = torch.Generator().manual_seed(self.seed)
-        return Network(self.inputs, self.settings.hidden, self.settings.depth, generator).to(self.device)
+        network = Network(self.inputs, classes, self.settings.hidden, self.settings.depth, generator)
+        return network.to(self.device)
+
+    def _make_room(self, classes: int) -> None:
+        if self.tasks == 0:
+            self.network = self._new_network(classes)
+        self.network.generator = self._generator(salt=1)
+        self.network.grow(classes)
 
     def _generator(self, salt: int) -> torch.Generator:
         return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
@@ -92,7 +96,8 @@ class Trainer(Method):
     def _train(self, X: Tensor, y: Tensor) -> None:
         optimiser = torch.optim.SGD(self.network.parameters(), lr=self.settings.rate, momentum=self.settings.momentum)
         generator = self._generator(salt=2)
-        for _ in range(self.settings.epochs):
+        batches = math.ceil(len(X) / self.settings.batch_size)
+        for _ in range(max(self.settings.epochs, math.ceil(self.settings.steps / batches))):
             order = torch.randperm(len(X), generator=generator).to(self.device)
             for batch in order.split(self.settings.batch_size):
                 optimiser.zero_grad(set_to_none=True)

@@ -1,0 +1,1 @@
+"""Protocols, runner, accuracy matrix R and metrics."""

@@ -1,0 +1,82 @@
+"""The paper's three metrics and two more, from the accuracy matrix R.
+
+R[i][j] is the accuracy on task j after learning task i (both from 0); None above the diagonal, where task j has not
+been learned yet. All metrics are fractions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+Matrix = Sequence[Sequence[float | None]]
+
+
+def check(R: Matrix) -> list[list[float]]:
+    """The lower triangle of R, complete, or an error that says what is missing."""
+    rows = []
+    for i, row in enumerate(R):
+        known = [value for value in row[: i + 1] if value is not None]
+        if len(row) != len(R) or len(known) != i + 1:
+            raise ValueError(f"Row {i} of R must have {len(R)} entries with the first {i + 1} known.")
+        rows.append(known)
+    return rows
+
+
+def acc(R: Matrix) -> float:
+    """ACC = (1/T) Σ_t R[T][t]: accuracy on all tasks after the last one (the paper's first equation).
+
+    >>> acc([[1.0, None], [0.5, 0.9]])
+    0.7
+    """
+    return fmean(check(R)[-1])
+
+
+def bwt(R: Matrix) -> float:
+    """BWT = (1/(T−1)) Σ_{t<T} (R[T][t] − R[t][t]): 0 is forgetting-free (the paper's second equation).
+
+    >>> bwt([[1.0, None], [0.5, 0.9]])
+    -0.5
+    """
+    rows = check(R)
+    return fmean(rows[-1][t] - rows[t][t] for t in range(len(rows) - 1)) if len(rows) > 1 else 0.0
+
+
+def fwt(R: Matrix, independent: Sequence[float]) -> float:
+    """FWT = (1/(T−1)) Σ_{t≥2} (R[t][t] − R_ind[t]): against a model of task t alone (the paper's third equation).
+
+    >>> round(fwt([[1.0, None], [0.5, 0.9]], [1.0, 0.95]), 6)
+    -0.05
+    """
+    rows = check(R)
+    return fmean(rows[t][t] - independent[t] for t in range(1, len(rows))) if len(rows) > 1 else 0.0
+
+
+def average_incremental(R: Matrix) -> float:
+    """The mean over i of the accuracy on tasks 1 to i after task i; many papers call this "average accuracy".
+
+    >>> average_incremental([[1.0, None], [0.5, 0.9]])
+    0.85
+    """
+    return fmean(fmean(row) for row in check(R))
+
+
+def forgetting(R: Matrix) -> float:
+    """The mean over old tasks of best-ever minus final accuracy; never negative where BWT is −forgetting at most.
+
+    >>> forgetting([[1.0, None], [0.5, 0.9]])
+    0.5
+    """
+    rows = check(R)
+    last = len(rows) - 1
+    drops = [max(rows[i][t] for i in range(t, last)) - rows[last][t] for t in range(last)]
+    return fmean(drops) if drops else 0.0
+
+
+def curve(R: Matrix) -> list[float]:
+    """Accuracy on all tasks seen so far, after each task.
+
+    >>> curve([[1.0, None], [0.5, 0.9]])
+    [1.0, 0.7]
+    """
+    return [fmean(row) for row in check(R)]

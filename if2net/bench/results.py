@@ -1,0 +1,112 @@
+"""results.json: every run with its matrix R, and the summary over seeds."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from if2net.bench import metrics
+from if2net.errors import ConfigurationError
+from if2net.version import __version__
+
+SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
+
+
+def new_results(scenario: str, protocol: str, device: str) -> dict[str, Any]:
+    return {
+        "scenario": scenario,
+        "protocol": protocol,
+        "environment": environment(device),
+        "settings": {},
+        "runs": [],
+        "summary": {},
+    }
+
+
+def environment(device: str) -> dict[str, Any]:
+    import numpy
+    import torch
+
+    gpu = torch.cuda.get_device_name() if device.startswith("cuda") else None
+    return {
+        "if2net": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "threads": torch.get_num_threads(),
+        "device": gpu or "cpu",
+    }
+
+
+def finished_run(
+    method: str,
+    variant: str,
+    seed: int,
+    class_order: list[int],
+    R: metrics.Matrix,
+    independent: Sequence[float],
+    seconds: dict[str, float],
+    costs: dict[str, int],
+) -> dict[str, Any]:
+    """One entry of "runs": R, the metrics from it, and what it cost."""
+    return {
+        "method": method,
+        "variant": variant,
+        "seed": seed,
+        "class_order": class_order,
+        "R": [list(row) for row in R],
+        "independent": list(independent),
+        "acc": metrics.acc(R),
+        "bwt": metrics.bwt(R),
+        "fwt": metrics.fwt(R, independent),
+        "average_incremental": metrics.average_incremental(R),
+        "forgetting": metrics.forgetting(R),
+        "seconds": seconds,
+        **costs,
+    }
+
+
+def label(run: dict[str, Any]) -> str:
+    """The name of a method in tables: with its variant, where the protocol has more than one."""
+    return f"{run['method']} ({run['variant']})" if run.get("variant") else run["method"]
+
+
+def summarise(results: dict[str, Any]) -> None:
+    """Mean and standard deviation over seeds of each method, in the order of the runs."""
+    summary: dict[str, dict[str, float]] = {}
+    for name in dict.fromkeys(label(run) for run in results["runs"]):
+        runs = [run for run in results["runs"] if label(run) == name]
+        entry: dict[str, float] = {"runs": len(runs)}
+        for key in SUMMARISED:
+            values = [run[key] for run in runs]
+            entry[f"{key}_mean"] = fmean(values)
+            entry[f"{key}_std"] = stdev(values) if len(values) > 1 else 0.0
+        entry["learn_seconds_mean"] = fmean(run["seconds"]["learn"] for run in runs)
+        for key in ("state_bytes", "exemplars", "parameters"):
+            entry[key] = max(run[key] for run in runs)
+        summary[name] = entry
+    results["summary"] = summary
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write under a temporary name, then rename: a crash leaves the old file whole."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with os.fdopen(handle, "w") as file:
+        json.dump(content, file, indent=1)
+    os.replace(temporary, path)
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+        _ = content["scenario"], content["protocol"], content["runs"]
+    except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ConfigurationError(f"{path} is not a results file of if2net ({error}); move it away.") from error
+    return content

@@ -1,0 +1,75 @@
+"""Finds settings without test data: on a task stream that is not reported, tested on held-back training data."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from if2net.bench import metrics
+from if2net.bench.protocol import PROTOCOLS
+from if2net.bench.runner import Plan, learn_stream, matrix
+from if2net.bench.settings import Given, resolve
+from if2net.data import Dataset, Scenario
+from if2net.errors import ConfigurationError
+
+# Reported runs use seeds from 0 on; this stream is for searching only.
+SEARCH_SEED = 1_000_003
+
+Grid = dict[str, list[str]]
+
+
+def parse_grid(pairs: list[str]) -> Grid:
+    """Read key=a,b,c.
+
+    >>> parse_grid(["epochs=1,5", "step=0.5"])
+    {'epochs': ['1', '5'], 'step': ['0.5']}
+    """
+    grid = {}
+    for pair in pairs:
+        key, separator, values = pair.partition("=")
+        if not separator or not key or not values:
+            raise ConfigurationError(f"A grid is written key=value,value,..., not {pair!r}.")
+        grid[key] = values.split(",")
+    return grid
+
+
+def search(
+    scenario: Scenario,
+    data: Dataset,
+    method: str,
+    grid: Grid,
+    *,
+    protocol: str = "agnostic",
+    fixed: Given | None = None,
+    device: str = "cpu",
+    show: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Try every combination of the grid; the best has the highest ACC on the held-back training data.
+
+    Under the transductive protocol the variant with the tasks mixed is searched for itself: `best` has an entry for
+    every variant.
+    """
+    tried: list[dict[str, Any]] = []
+    for values in itertools.product(*grid.values()):
+        combination: Given = [(None, key, value) for key, value in zip(grid, values, strict=True)]
+        settings = resolve([method], protocol, [*(fixed or []), *combination])
+        plan = Plan(scenario, settings, (SEARCH_SEED,), protocol, device, validation=True)
+        run = learn_stream(plan, data, method, settings[method], SEARCH_SEED)
+        found = {variant or "acc": metrics.acc(matrix(rows)) for variant, rows in run.rows.items()}
+        tried.append({"settings": dict(zip(grid, values, strict=True)), **found, "seconds": run.seconds["learn"]})
+        if show is not None:
+            show(tried[-1])
+    best = {
+        variant: max(tried, key=lambda entry: entry[variant])["settings"]
+        for variant in (name or "acc" for name in PROTOCOLS[protocol])
+    }
+    return {
+        "scenario": scenario.name,
+        "protocol": protocol,
+        "method": method,
+        "seed": SEARCH_SEED,
+        "fixed": [[scope, key, value] for scope, key, value in fixed or []],
+        "tried": tried,
+        "best": best,
+    }

@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from if2net.decision.calibration import temperature
+from if2net.decision.ridge import solve
+from if2net.decision.statistics import Statistics, one_hot
+
+
+def learned(distance, classes=4, samples=400):
+    """β of classes whose centres lie so far apart, and held-out statistics of more such samples."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(2 * samples) % classes
+    V = torch.randn(2 * samples, 10, generator=generator, dtype=torch.float64)
+    V[:, :classes] += distance * one_hot(y, classes, V.dtype)
+    parts = []
+    for part in (slice(samples), slice(samples, None)):
+        statistics = Statistics(10, torch.float64)
+        statistics.grow(classes)
+        statistics.add(V[part], y[part])
+        parts.append(statistics)
+    fitting, held = parts
+    return solve(fitting.G, fitting.Q, 1.0), held, V[samples:], y[samples:]
+
+
+def surprise(scores, y, tau):
+    return float(torch.nn.functional.cross_entropy(scores / tau, y))
+
+
+@pytest.mark.parametrize("classes", [0, 1, 3])
+def test_fewer_than_two_classes_seen_give_a_temperature_of_one(classes):
+    held = Statistics(10, torch.float64)
+    held.grow(classes)
+    if classes:
+        held.add(torch.ones(20, 10, dtype=torch.float64), torch.zeros(20, dtype=torch.int64))
+    assert temperature(torch.ones(10, classes, dtype=torch.float64), held) == 1.0
+
+
+def test_well_separated_classes_are_sharper_than_overlapping_ones():
+    sharp, middling, blurred = (temperature(*learned(distance)[:2]) for distance in (8.0, 3.0, 1.0))
+    assert 0 < sharp < middling < blurred
+
+
+@pytest.mark.parametrize("distance", [1.0, 2.0, 4.0])
+def test_the_temperature_is_nearly_the_best_for_the_samples_it_has_not_kept(distance):
+    beta, held, V, y = learned(distance)
+    found = surprise(V @ beta, y, temperature(beta, held))
+    best = min(surprise(V @ beta, y, 10 ** (exponent / 20)) for exponent in range(-60, 20))
+    assert found <= best + 0.05
+    assert found < surprise(V @ beta, y, 1.0)
+
+
+def test_the_temperature_does_not_depend_on_chance_and_leaves_chance_alone():
+    beta, held, *_ = learned(3.0)
+    torch.manual_seed(1)
+    first = temperature(beta, held)
+    following = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(1), following)
+    assert temperature(beta, held) == first
+
+
+def test_classes_without_held_out_samples_do_no_harm():
+    beta, held, *_ = learned(3.0)
+    before = temperature(beta, held)
+    held.grow(6)
+    wider = torch.cat([beta, torch.zeros(10, 2, dtype=torch.float64)], dim=1)
+    assert temperature(wider, held) == pytest.approx(before, rel=0.5)

@@ -1,0 +1,82 @@
+from itertools import pairwise
+
+import pytest
+import torch
+
+from if2net.decision.projector import RecursiveProjector, free_share, projector
+from if2net.errors import NumericalError
+
+each_alpha = pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
+
+
+def recursion(batches, width, alpha, **settings):
+    recursive = RecursiveProjector(width, alpha, **settings)
+    for batch in batches:
+        recursive.update(batch)
+    return recursive.P
+
+
+@each_alpha
+@pytest.mark.parametrize("samples", [6, 50])
+def test_the_projector_is_what_the_paper_defines(task, alpha, samples):
+    V, _ = task(samples, 12, 2)
+    eye = torch.eye(samples, dtype=V.dtype)
+    expected = torch.eye(12, dtype=V.dtype) - V.T @ torch.linalg.solve(V @ V.T + alpha * eye, V)
+    torch.testing.assert_close(projector(V.T @ V, alpha), expected, rtol=0, atol=1e-9)
+
+
+@each_alpha
+@pytest.mark.parametrize("batch", [1, 7, 16, 50])
+def test_the_recursion_over_batches_equals_the_projector_of_all_data(task, alpha, batch):
+    V, _ = task(50, 12, 2)
+    found = recursion(V.split(batch), 12, alpha)
+    torch.testing.assert_close(found, projector(V.T @ V, alpha), rtol=0, atol=1e-8)
+    assert torch.equal(found, found.T)
+
+
+def test_batch_mean_is_the_recursion_on_mean_rows(task):
+    V, _ = task(50, 12, 2)
+    means = [batch.mean(dim=0, keepdim=True) for batch in V.split(8)]
+    found = recursion(V.split(8), 12, 0.1, batch_mean=True)
+    torch.testing.assert_close(found, recursion(means, 12, 0.1), rtol=0, atol=1e-12)
+    assert free_share(found) > free_share(recursion(V.split(8), 12, 0.1))
+
+
+def test_old_directions_are_closed_and_unused_ones_stay_free(task):
+    V, _ = task(60, 12, 2, rank=4)
+    P = projector(V.T @ V, 1e-6)
+    unused = torch.linalg.svd(V)[2][4:]
+    assert (V @ P).abs().max() < 1e-5
+    torch.testing.assert_close(unused @ P, unused, rtol=0, atol=1e-5)
+    assert free_share(P) == pytest.approx(8 / 12, abs=1e-5)
+
+
+def test_the_free_share_falls_as_data_is_seen(task):
+    V, _ = task(50, 12, 2)
+    recursive = RecursiveProjector(12, 0.1)
+    shares = [free_share(recursive.P)]
+    for batch in V.split(5):
+        recursive.update(batch)
+        shares.append(free_share(recursive.P))
+    assert shares[0] == 1
+    assert all(later < earlier for earlier, later in pairwise(shares))
+    assert shares[-1] > 0
+
+
+@pytest.mark.parametrize("value", [-1.0, 2.0, torch.nan, torch.inf])
+def test_a_corrupted_projector_is_noticed_and_not_kept(task, value):
+    V, _ = task(10, 12, 2)
+    recursive = RecursiveProjector(12, 0.1)
+    recursive.update(V)
+    recursive.P[3, 3] = value
+    before = recursive.P
+    with pytest.raises(NumericalError, match=r"lost positive-definiteness.*projector='exact'.*larger alpha\.$"):
+        recursive.update(0.01 * V)
+    assert recursive.P is before
+
+
+def test_the_recursion_runs_in_float64_whatever_the_features_are(task):
+    V, _ = task(200, 12, 2)
+    found = recursion(V.float().split(10), 12, 1e-3)
+    wide = V.float().double()
+    torch.testing.assert_close(found, projector(wide.T @ wide, 1e-3), rtol=0, atol=1e-8)

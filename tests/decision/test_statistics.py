@@ -1,0 +1,111 @@
+import pytest
+import torch
+
+from if2net.decision.statistics import BLOCK, Statistics, one_hot, symmetric, symmetric_product
+
+WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
+
+
+def counted(V, y, classes):
+    statistics = Statistics(V.shape[1], V.dtype)
+    statistics.grow(classes)
+    statistics.add(V, y)
+    return statistics
+
+
+def spoil_unwritten_part(statistics):
+    """What lies above the diagonal blocks is never read: it may as well hold nonsense."""
+    statistics.G[:BLOCK, BLOCK:] = torch.nan
+    return statistics
+
+
+def assert_counts(statistics, V, y, classes):
+    """The statistics are those of V and y, computed directly."""
+    tolerance = {"rtol": 1e-12, "atol": 1e-11}
+    torch.testing.assert_close(symmetric(statistics.G), V.T @ V, **tolerance)
+    torch.testing.assert_close(statistics.Q, V.T @ one_hot(y, classes, V.dtype), **tolerance)
+    assert statistics.counts.tolist() == [int((y == label).sum()) for label in range(classes)]
+    assert statistics.samples == len(y)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("batch", [1, 9, 40])
+def test_batches_add_up_to_the_direct_computation(task, width, batch):
+    V, y = task(40, width, 3)
+    statistics = Statistics(width, torch.float64)
+    statistics.grow(3)
+    for part, labels in zip(V.split(batch), y.split(batch), strict=True):
+        statistics.add(part, labels)
+    assert_counts(statistics, V, y, 3)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_is_subtracted_was_never_there(task, width):
+    V, y = task(40, width, 3)
+    statistics = counted(V, y, 3)
+    statistics.subtract(V[:15], y[:15])
+    assert_counts(statistics, V[15:], y[15:], 3)
+
+
+def test_a_merge_is_as_if_one_had_seen_both_whatever_the_order_of_their_classes(task):
+    V, y = task(40, BLOCK + 150, 3)
+    ours = counted(V[:25], y[:25], 3)
+    columns = torch.tensor([2, 0, 1])  # their class k is our class columns[k]
+    theirs = counted(V[25:], torch.argsort(columns)[y[25:]], 3)
+    ours.merge(theirs, columns)
+    assert_counts(ours, V, y, 3)
+
+
+def test_classes_can_appear_after_others_were_counted(task):
+    V, y = task(30, 6, 2)
+    statistics = counted(V, y, 2)
+    statistics.grow(4)
+    more, labels = task(20, 6, 4, seed=1)
+    statistics.add(more, labels)
+    assert_counts(statistics, torch.cat([V, more]), torch.cat([y, labels]), 4)
+
+
+def test_growing_to_fewer_classes_changes_nothing(task):
+    statistics = counted(*task(30, 6, 3), 3)
+    statistics.grow(1)
+    assert statistics.classes == 3
+
+
+def test_classes_that_are_not_kept_are_gone(task):
+    V, y = task(40, 6, 3)
+    statistics = counted(V, y, 3)
+    statistics.subtract(V[y == 1], y[y == 1])
+    statistics.keep(torch.tensor([0, 2]))
+    assert_counts(statistics, V[y != 1], y[y != 1] // 2, 2)
+
+
+def test_an_empty_batch_counts_nothing(task):
+    V, y = task(20, 6, 3)
+    statistics = counted(V, y, 3)
+    statistics.add(V[:0], y[:0])
+    assert_counts(statistics, V, y, 3)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_lower_triangle_is_enough_for_products_and_for_the_whole(task, width):
+    V, y = task(40, width, 3)
+    statistics = spoil_unwritten_part(counted(V, y, 3))
+    B = torch.randn(width, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(symmetric_product(statistics.G, B), V.T @ V @ B, rtol=1e-10, atol=1e-8)
+    torch.testing.assert_close(symmetric(statistics.G), V.T @ V, rtol=1e-12, atol=1e-11)
+
+
+def test_restored_statistics_go_on_where_they_were(task):
+    V, y = task(40, 6, 3)
+    restored = Statistics(6, torch.float64)
+    restored.restore("part", dict(counted(V[:20], y[:20], 3).tensors("part")))
+    restored.add(V[20:], y[20:])
+    assert_counts(restored, V, y, 3)
+
+
+def test_features_of_another_precision_are_counted_in_the_own_one(task):
+    V, y = task(40, 6, 3)
+    statistics = Statistics(6, torch.float64)
+    statistics.grow(3)
+    statistics.add(V.float(), y)
+    assert_counts(statistics, V.float().double(), y, 3)

@@ -1,0 +1,153 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from sklearn.linear_model import Lasso
+
+from if2net.encoder import Blocks, DenseEncoder, EncoderConfig
+from if2net.encoder.dense import ACTIVATIONS
+from if2net.errors import ConfigurationError
+
+LAYERS = (Blocks(5, 4), Blocks(6, 3), Blocks(10, 5))
+PAPER = EncoderConfig(
+    LAYERS, activation="tanh", distribution="uniform", tweaked=True, strength=0.01, standardise="none"
+)
+
+
+def samples(count=80, features=6, seed=0, dtype=torch.float64):
+    return torch.randn(count, features, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def started(config, X, seed=0):
+    encoder = DenseEncoder(config, seed)
+    encoder.start(X)
+    return encoder
+
+
+def with_ones(V):
+    return torch.cat([V, torch.ones(len(V), 1, dtype=V.dtype)], dim=1)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+@pytest.mark.parametrize("tweaked", [False, True])
+@pytest.mark.parametrize("extra", [{"direct": True}, {"bias": True}, {"bias": True, "direct": True, "centre": True}])
+def test_width_is_the_number_of_columns(depth, tweaked, extra):
+    X = samples()
+    encoder = started(replace(PAPER, layers=LAYERS[:depth], tweaked=tweaked, **extra), X)
+    V = encoder.encode(X, encoder.tweak([X]))
+    assert V.shape == (len(X), encoder.width)
+    assert len(encoder.weights) == depth
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_without_a_tweak_every_layer_is_the_activation_of_the_frozen_weights(activation):
+    X = samples()
+    encoder = started(replace(PAPER, activation=activation, tweaked=False), X)
+    V = X
+    for weights in encoder.weights:
+        V = getattr(torch, activation)(with_ones(V) @ weights)
+    torch.testing.assert_close(encoder.encode(X, encoder.tweak([X])), V)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_with_a_tweak_every_layer_has_the_lasso_weights_of_its_blocks(activation):
+    X = samples()
+    activate = getattr(torch, activation)
+    encoder = started(replace(PAPER, activation=activation), X)
+    found = encoder.tweak([X])
+    V = X
+    for blocks, weights, tweaked in zip(LAYERS, encoder.weights, found, strict=True):
+        target = with_ones(V)
+        rows = []
+        for block in activate(target @ weights).split(blocks.nodes, dim=1):
+            model = Lasso(alpha=0.01, fit_intercept=False, tol=1e-10, max_iter=100_000)
+            rows.append(torch.from_numpy(model.fit(block.numpy(), target.numpy()).coef_))
+        torch.testing.assert_close(tweaked, torch.cat(rows, dim=1), rtol=0, atol=1e-5)
+        V = activate(target @ tweaked)
+    torch.testing.assert_close(encoder.encode(X, found), V)
+
+
+@pytest.mark.parametrize("batch", [1, 13, 79])
+def test_the_tweak_is_the_same_for_one_batch_and_for_many(batch):
+    X = samples()
+    encoder = started(PAPER, X)
+    for one, many in zip(encoder.tweak([X]), encoder.tweak(X.split(batch)), strict=True):
+        torch.testing.assert_close(many, one, rtol=0, atol=1e-8)
+
+
+def test_the_tweak_follows_the_data_and_the_frozen_weights_do_not():
+    X, later = samples(), 5 + 3 * samples(seed=1)
+    encoder = started(replace(PAPER, standardise="feature", centre=True), X)
+    before = {name: tensor.clone() for name, tensor in encoder.tensors()}
+    first, second = encoder.tweak([X]), encoder.tweak([later])
+    encoder.encode(later, second)
+    after = dict(encoder.tensors())
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert not torch.allclose(first[0], second[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_seed_decides_the_weights(dtype):
+    X = samples(dtype=dtype)
+    weights = [started(PAPER, X, seed).weights for seed in (7, 7, 8)]
+    assert all(torch.equal(a, b) for a, b in zip(weights[0], weights[1], strict=True))
+    assert not any(torch.equal(a, b) for a, b in zip(weights[0], weights[2], strict=True))
+    assert {layer.dtype for layer in weights[0]} == {dtype}
+
+
+def test_a_sample_is_encoded_alike_alone_and_among_others():
+    X = samples()
+    encoder = started(PAPER, X)
+    found = encoder.tweak([X])
+    one_by_one = torch.cat([encoder.encode(row, found) for row in X.split(1)])
+    torch.testing.assert_close(one_by_one, encoder.encode(X, found), rtol=0, atol=1e-12)
+
+
+def test_direct_link_and_bias_stand_beside_the_responses():
+    X = samples()
+    encoder = started(EncoderConfig(LAYERS[:1], standardise="none", direct=True, bias=True), X)
+    V = encoder.encode(X, [])
+    assert torch.equal(V[:, 20:26], X)
+    assert bool((V[:, 26] == 1).all())
+
+
+def test_centred_responses_to_the_first_data_have_no_mean():
+    X = samples()
+    encoder = started(EncoderConfig(LAYERS[:2], centre=True), X)
+    assert encoder.encode(X, []).mean(dim=0).abs().max() < 1e-12
+    assert encoder.encode(samples(seed=1), []).mean(dim=0).abs().max() > 1e-3
+
+
+def test_weights_that_follow_the_data_favour_the_directions_it_uses():
+    X = samples(count=500) * torch.tensor([10.0, 1, 1, 1, 1, 1], dtype=torch.float64)
+    plain, following = (
+        started(EncoderConfig((Blocks(200, 1),), standardise="none", follow=power), X).weights[0][:-1]
+        for power in (0.0, 0.25)
+    )
+    share_plain, share_following = (
+        float(weights[0].square().sum() / weights.square().sum()) for weights in (plain, following)
+    )
+    assert share_following > 2 * share_plain
+    assert float((X @ following).square().sum()) == pytest.approx(float((X @ plain).square().sum()), rel=1e-6)
+
+
+def test_a_restored_encoder_encodes_alike():
+    X = samples() * 100 ** torch.arange(6)
+    encoder = started(EncoderConfig(LAYERS, centre=True, direct=True), X)
+    restored = DenseEncoder(encoder.config, seed=99)
+    restored.restore(dict(encoder.tensors()))
+    assert restored.started
+    assert torch.equal(restored.encode(3 * X, []), encoder.encode(3 * X, []))
+
+
+def test_an_encoder_that_has_seen_no_data_says_so():
+    encoder = DenseEncoder(PAPER, seed=0)
+    assert not encoder.started
+    with pytest.raises(RuntimeError, match="must see its first data before it encodes"):
+        encoder.encode(samples(), [])
+
+
+def test_an_unknown_activation_is_refused_with_the_close_one():
+    with pytest.raises(ConfigurationError, match="no activation 'tan'; did you mean 'tanh'"):
+        started(replace(PAPER, activation="tan"), samples())

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from if2net.encoder import PRESETS, Blocks, DenseEncoder, encoder_config
+from if2net.encoder.presets import automatic_width
+from if2net.errors import ConfigurationError
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_encodes_what_it_promises(preset):
+    X = torch.rand(30, 12, generator=torch.Generator().manual_seed(0))
+    encoder = DenseEncoder(encoder_config(preset, 12), seed=0)
+    encoder.start(X)
+    V = encoder.encode(X, encoder.tweak([X]))
+    assert V.shape == (30, encoder.width)
+    assert bool(torch.isfinite(V).all())
+
+
+def test_the_paper_presets_are_the_paper():
+    paper, other = PRESETS["paper"], PRESETS["paper-25x4"]
+    assert [layer.width for layer in paper.layers] == [layer.width for layer in other.layers] == [100, 100, 1000]
+    for config in (paper, other):
+        assert (config.activation, config.distribution, config.scale) == ("tanh", "uniform", 1.0)
+        assert (config.tweaked, config.strength) == (True, 0.01)
+    assert {layer.nodes for layer in other.layers} == {4}
+
+
+@pytest.mark.parametrize(("inputs", "width"), [(1, 1000), (125, 1000), (200, 1600), (784, 6000), (10_000, 6000)])
+def test_the_default_width_grows_with_the_inputs_between_two_bounds(inputs, width):
+    assert automatic_width(inputs) == width
+    assert encoder_config("wide", inputs).layers == (Blocks(width, 1),)
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "layers"),
+    [
+        ("wide", {"width": 300}, (Blocks(300, 1),)),
+        ("paper", {"width": 55}, (Blocks(10, 10), Blocks(10, 10), Blocks(5, 10))),
+        ("paper", {"width": 3}, (Blocks(10, 10), Blocks(10, 10), Blocks(1, 10))),
+        ("paper", {"layers": "25x4, 300"}, (Blocks(25, 4), Blocks(300, 1))),
+        ("linear", {"width": 300}, ()),
+    ],
+)
+def test_width_and_layers_replace_those_of_the_preset(preset, settings, layers):
+    assert encoder_config(preset, 8, **settings).layers == layers
+
+
+def test_what_is_given_replaces_the_preset_and_none_does_not():
+    config = encoder_config("paper", 8, activation="relu", strength=0.5, solver=None, tweaked=False)
+    assert (config.activation, config.strength, config.tweaked) == ("relu", 0.5, False)
+    assert config.solver == PRESETS["paper"].solver
+
+
+def test_an_unknown_preset_is_refused_with_the_close_one():
+    with pytest.raises(ConfigurationError, match="no encoder 'papers'; did you mean 'paper'"):
+        encoder_config("papers", 8)

@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from if2net.encoder.standardise import CLIP, MODES, Standardiser
+from if2net.errors import ConfigurationError
+
+
+def samples(units=(1.0, 1.0, 1.0), count=200):
+    generator = torch.Generator().manual_seed(0)
+    return torch.rand(count, len(units), generator=generator, dtype=torch.float64) * torch.tensor(units) + 3
+
+
+@pytest.mark.parametrize(
+    ("units", "mode"), [((1.0, 0.5, 2.0), "common"), ((1.0, 0.02, 1.0), "common"), ((1.0, 1000.0, 1.0), "feature")]
+)
+def test_auto_gives_features_their_own_scale_where_units_differ_a_hundredfold(units, mode):
+    X = samples(units)
+    assert torch.equal(Standardiser.fit(X, "auto").scale, Standardiser.fit(X, mode).scale)
+    assert not torch.equal(Standardiser.fit(X, "feature").scale, Standardiser.fit(X, "common").scale)
+
+
+def test_auto_is_not_misled_by_a_few_pixels_that_hardly_move():
+    X = samples([0.001] + 39 * [1.0])
+    assert Standardiser.fit(X, "auto").scale.unique().numel() == 1
+
+
+def test_a_scale_per_feature_makes_every_feature_alike():
+    standardised = Standardiser.fit(samples((1.0, 1000.0, 0.01)), "feature")(samples((1.0, 1000.0, 0.01)))
+    torch.testing.assert_close(standardised.mean(dim=0), torch.zeros(3, dtype=torch.float64), rtol=0, atol=1e-9)
+    torch.testing.assert_close(standardised.square().mean(dim=0), torch.ones(3, dtype=torch.float64))
+
+
+def test_a_common_scale_keeps_relative_sizes():
+    X = samples((1.0, 10.0, 5.0))
+    standardised = Standardiser.fit(X, "common")(X)
+    assert float(standardised.square().mean()) == pytest.approx(1.0)
+    ratios = standardised.std(dim=0) / X.std(dim=0)
+    torch.testing.assert_close(ratios, ratios[:1].expand(3))
+
+
+def test_none_changes_nothing():
+    X = samples((1.0, 1000.0))
+    assert torch.equal(Standardiser.fit(X, "none")(1e6 * X), 1e6 * X)
+
+
+@pytest.mark.parametrize(("mode", "clipped"), [("feature", True), ("common", False)])
+def test_only_a_scale_per_feature_limits_what_lies_far_out(mode, clipped):
+    standardiser = Standardiser.fit(samples(), mode)
+    far = standardiser(torch.tensor([[1e6, -1e6, 3.5]], dtype=torch.float64))
+    assert (far[0, :2].tolist() == [CLIP, -CLIP]) is clipped
+    assert far[0, :2].abs().min() >= CLIP
+    assert far[0, 2].abs() < 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_constant_features_and_single_samples_stay_finite_and_small(mode, dtype):
+    constant = torch.tensor([[0.0, 0.1, -7.0]], dtype=dtype)
+    for X in (constant, constant.repeat(50, 1)):
+        standardiser = Standardiser.fit(X, mode)
+        assert bool((standardiser.scale >= 1).all())
+        moved = standardiser(X + 1)
+        assert bool(torch.isfinite(moved).all())
+        if mode != "none":
+            torch.testing.assert_close(standardiser(X), torch.zeros_like(X), rtol=0, atol=1e-6)
+            assert moved.abs().max() <= 1
+
+
+def test_a_constant_feature_among_moving_ones_gets_its_own_size_as_scale():
+    X = samples((1.0, 1000.0, 1.0))
+    X[:, 2] = -50.0
+    assert Standardiser.fit(X, "feature").scale[2] == 50
+
+
+def test_later_data_is_measured_by_the_first():
+    first, later = samples(), 10 * samples()
+    standardiser = Standardiser.fit(first, "common")
+    before = standardiser(first)
+    standardiser(later)
+    assert torch.equal(standardiser(first), before)
+
+
+def test_an_unknown_mode_is_refused_with_the_known_ones():
+    with pytest.raises(ConfigurationError, match=r"no way to standardise 'features'; did you mean 'feature'"):
+        Standardiser.fit(samples(), "features")

@@ -1,0 +1,201 @@
+"""Bad input is refused with a sentence that says what to do, and the learner stays as it was."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import torch
+
+from if2net import IF2Net
+from if2net.errors import InputError
+
+
+def with_value(value):
+    return lambda X: np.where(np.arange(X.size).reshape(X.shape) == 70, value, X)
+
+
+# What is done to good samples, and what the learner's message tells the user to do.
+BAD_SAMPLES = {
+    "NaN": (with_value(np.nan), "remove or fill in"),
+    "infinity": (with_value(np.inf), "remove or fill in"),
+    "minus infinity": (with_value(-np.inf), "remove or fill in"),
+    "too large for float32": (with_value(1e300), "too large for torch.float32"),
+    "NaN in a tensor": (lambda X: torch.from_numpy(with_value(np.nan)(X)), "remove or fill in"),
+    "NaN in a frame": (lambda X: pd.DataFrame(with_value(np.nan)(X)), "remove or fill in"),
+    "no samples": (lambda X: X[:0], "give at least one sample"),
+    "no features": (lambda X: X[:, :0], "give at least one sample and one feature"),
+    "one dimension": (lambda X: X[:, 0], "Reshape a single sample"),
+    "one dimension of a tensor": (lambda X: torch.from_numpy(X[:, 0]), "Reshape a single sample"),
+    "three dimensions": (lambda X: X.reshape(len(X), 8, 8), "Images are flattened"),
+    "text": (lambda X: X.astype(str).astype(object) + "cm", "encode such columns"),
+    "a frame with text": (lambda X: pd.DataFrame(X).assign(text="a").drop(columns=0), "encode such columns"),
+    "rows of different lengths": (lambda X: [*X[:-1].tolist(), [1.0]], "rows of one length"),
+    "nothing": (lambda X: None, "must have two dimensions"),
+    "sparse": (scipy.sparse.csr_matrix, "call X.toarray"),
+    "a sparse tensor": (lambda X: torch.from_numpy(X).to_sparse(), "call X.to_dense"),
+    "complex": (lambda X: X + 1j, "give real numbers"),
+    "a complex tensor": (lambda X: torch.from_numpy(X + 1j), "give real numbers"),
+}
+# These are wrong only for a learner that has learned already.
+BAD_LATER_SAMPLES = {
+    "fewer features": (lambda X: X[:, :-1], "give the same features"),
+    "more features": (lambda X: np.hstack([X, X]), "give the same features"),
+    "far out of range": (with_value(1e30), "start a new learner"),
+}
+BAD_LABELS = {
+    "too few labels": (lambda y: y[:-1], "give one label for each sample"),
+    "too many labels": (lambda y: np.append(y, 0), "give one label for each sample"),
+    "no labels": (lambda y: y[:0], "give one label for each sample"),
+    "two labels a sample": (lambda y: np.stack([y, y], axis=1), "one label per sample"),
+    "a single label": (lambda y: 3, "one label per sample"),
+    "numbers among text": (lambda y: ["a", *y[1:].tolist()], "use one kind for all classes"),
+    "numbers among text as objects": (lambda y: np.array(["a", *y[1:]], dtype=object), "use one kind"),
+    "NaN": (lambda y: np.append(y[1:].astype(float), np.nan), "every sample needs a label"),
+    "NaN among text": (lambda y: [np.nan, *["a"] * (len(y) - 1)], "every sample needs a label"),
+    "None": (lambda y: [None, *y[1:].tolist()], "every sample needs a label"),
+    "missing in a series": (lambda y: pd.Series(y, dtype="Int64").replace(y[0], pd.NA), "every sample needs a label"),
+    "bytes": (lambda y: y.astype(bytes), "convert them first"),
+}
+BAD_LATER_LABELS = {"text after numbers": (lambda y: y.astype(str), "use one kind for all classes")}
+BAD_BATCHES = {
+    "NaN": lambda X, y: (with_value(np.nan)(X), y),
+    "fewer features": lambda X, y: (X[:, :-1], y),
+    "too few labels": lambda X, y: (X, y[:-1]),
+    "numbers among text": lambda X, y: (X, ["a", *y[1:].tolist()]),
+    "text after numbers": lambda X, y: (X, y.astype(str)),
+    "no pair": lambda X, y: (X,),
+}
+
+
+def assert_sentence(error):
+    assert re.fullmatch(r"(X\b|y\b|[A-Z]).*\.", str(error), re.DOTALL), str(error)
+
+
+@pytest.fixture(params=["learner", "classifier"])
+def new(request, new_learner, new_classifier):
+    """Makes an unfitted model; both kinds must refuse the same things."""
+    return new_learner if request.param == "learner" else new_classifier
+
+
+def learn(model, X, y):
+    return model.learn(X, y) if isinstance(model, IF2Net) else model.partial_fit(X, y)
+
+
+def assert_refused(model, unchanged, action, hint):
+    """scikit-learn's own checks come first in the classifier, with its own words and types."""
+    ours = isinstance(model, IF2Net)
+    with unchanged(model), pytest.raises(InputError if ours else (ValueError, TypeError)) as caught:
+        action()
+    if isinstance(caught.value, InputError):
+        assert_sentence(caught.value)
+    if ours:
+        assert hint in str(caught.value)
+
+
+@pytest.fixture
+def samples(digits):
+    return digits[0][100:120], digits[1][100:120]
+
+
+@pytest.mark.parametrize("case", BAD_SAMPLES | BAD_LATER_SAMPLES)
+def test_bad_samples_are_not_learned(new, digits, samples, unchanged, case):
+    spoil, hint = (BAD_SAMPLES | BAD_LATER_SAMPLES)[case]
+    X, y = samples
+    model = learn(new(), digits[0][:50], digits[1][:50])
+    assert_refused(model, unchanged, lambda: learn(model, spoil(X), y), hint)
+
+
+@pytest.mark.parametrize("case", BAD_SAMPLES)
+def test_bad_samples_leave_an_unfitted_model_unfitted(new, samples, unchanged, case):
+    spoil, hint = BAD_SAMPLES[case]
+    X, y = samples
+    model = new()
+    assert_refused(model, unchanged, lambda: learn(model, spoil(X), y), hint)
+    assert learn(model, X, y).predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("case", BAD_SAMPLES | BAD_LATER_SAMPLES)
+def test_bad_samples_are_neither_predicted_nor_forgotten(new, digits, samples, unchanged, case):
+    spoil, hint = (BAD_SAMPLES | BAD_LATER_SAMPLES)[case]
+    X, y = samples
+    model = learn(new(), digits[0][:120], digits[1][:120])
+    assert_refused(model, unchanged, lambda: model.predict(spoil(X)), hint)
+    assert_refused(model, unchanged, lambda: model.forget(spoil(X), y), hint)
+
+
+@pytest.mark.parametrize("case", BAD_LABELS | BAD_LATER_LABELS)
+def test_bad_labels_are_not_learned(new, digits, samples, unchanged, case):
+    spoil, hint = (BAD_LABELS | BAD_LATER_LABELS)[case]
+    X, y = samples
+    model = learn(new(), digits[0][:50], digits[1][:50])
+    assert_refused(model, unchanged, lambda: learn(model, X, spoil(y)), hint)
+
+
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_bad_labels_leave_an_unfitted_model_unfitted(new, samples, unchanged, case):
+    spoil, hint = BAD_LABELS[case]
+    X, y = samples
+    model = new()
+    assert_refused(model, unchanged, lambda: learn(model, X, spoil(y)), hint)
+
+
+@pytest.mark.parametrize("fitted", [True, False], ids=["fitted", "unfitted"])
+def test_labels_must_not_be_left_out(new, digits, unchanged, fitted):
+    X, y = digits
+    model = learn(new(), X[:50], y[:50]) if fitted else new()
+    assert_refused(model, unchanged, lambda: learn(model, X, None), "give y")
+
+
+@pytest.mark.parametrize("fitted", [True, False], ids=["fitted", "unfitted"])
+def test_the_classifier_refuses_continuous_targets(new_classifier, digits, unchanged, fitted):
+    X, y = digits
+    model = new_classifier().fit(X[:50], y[:50]) if fitted else new_classifier()
+    with unchanged(model), pytest.raises(ValueError, match="Unknown label type: continuous"):
+        model.partial_fit(X[:50], y[:50] + 0.5)
+
+
+def test_fitting_again_on_bad_data_keeps_what_was_learned(new_classifier, digits, unchanged):
+    X, y = digits
+    model = new_classifier().fit(X[:50], y[:50])
+    with unchanged(model), pytest.raises(ValueError, match="NaN"):
+        model.fit(with_value(np.nan)(X), y)
+
+
+@pytest.mark.parametrize("settings", [{}, {"rule": "gradient", "epochs": 1}], ids=str)
+@pytest.mark.parametrize("fitted", [True, False], ids=["fitted", "unfitted"])
+@pytest.mark.parametrize("case", BAD_BATCHES)
+def test_a_stream_with_a_bad_third_batch_is_not_learned_at_all(new, digits, unchanged, case, fitted, settings):
+    X, y = digits
+    model = new(**settings)
+    if fitted:
+        learn(model, X[:50], y[:50] % 5)
+
+    def batches():
+        yield X[50:80], y[50:80]
+        yield X[80:110], y[80:110]
+        yield BAD_BATCHES[case](X[110:140], y[110:140])
+        raise AssertionError("nothing is asked for after a bad batch")
+
+    with unchanged(model), pytest.raises(InputError) as caught:
+        learn(model, batches(), None)
+    assert_sentence(caught.value)
+
+
+def test_a_stream_that_breaks_is_not_learned_at_all(new, digits, unchanged):
+    X, y = digits
+    model = learn(new(), X[:50], y[:50])
+
+    def broken():
+        yield X[50:80], y[50:80] + 10
+        raise OSError("the disk is gone")
+
+    with unchanged(model), pytest.raises(OSError, match="the disk is gone"):
+        learn(model, broken(), None)
+
+
+def test_predicting_before_learning_is_refused(new, digits):
+    model = new()
+    with pytest.raises(ValueError, match=r"Nothing has been learned yet|not fitted yet"):
+        model.predict(digits[0])

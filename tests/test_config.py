@@ -1,0 +1,116 @@
+"""Settings: unknown ones are refused with the close names, and the estimator has the same ones."""
+
+import inspect
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from if2net import Config, IF2Net, IF2NetClassifier
+from if2net.errors import ConfigurationError
+
+
+@pytest.mark.parametrize(
+    ("settings", "close"),
+    [
+        ({"ridgee": 1.0}, "'ridge'"),
+        ({"encoder": "wid"}, "'wide'"),
+        ({"rule": "analytical"}, "'analytic'"),
+        ({"representation": "per_task"}, "'per-task'"),
+        ({"activation": "reluu"}, "'relu'"),
+        ({"standardise": "features"}, "'feature'"),
+        ({"solver": "fist"}, "'fista'"),
+        ({"projector": "exakt"}, "'exact'"),
+        ({"initialisation": "randum"}, "'random'"),
+        ({"dtype": "float"}, "'float32' or 'float64'|'float64' or 'float32'"),
+        ({"device": "cud"}, "'cuda'"),
+    ],
+    ids=str,
+)
+def test_a_misspelt_setting_is_refused_with_the_close_names(settings, close):
+    with pytest.raises(ConfigurationError, match=f"did you mean ({close})"):
+        IF2Net(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ridge": 0},
+        {"ridge": -1.0},
+        {"ridge": float("nan")},
+        {"holdout": 1.0},
+        {"holdout": -0.1},
+        {"width": 0},
+        {"epochs": -1},
+        {"batch_size": 0},
+        {"rule": None},
+        {"device": None},
+    ],
+    ids=str,
+)
+def test_a_value_that_does_not_fit_is_refused(settings):
+    with pytest.raises(ConfigurationError, match=r"\.$"):
+        Config.of(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"layers": "10by10"}, {"layers": "0x5"}, {"rule": "gradient", "step": 2.5}],
+    ids=str,
+)
+def test_a_value_that_only_learning_can_check_leaves_the_learner_unfitted(digits, new_learner, unchanged, settings):
+    X, y = digits
+    learner = new_learner(**settings)
+    with unchanged(learner), pytest.raises(ConfigurationError, match=r"\.$"):
+        learner.learn(X[:20], y[:20])
+
+
+def test_a_configuration_and_single_settings_exclude_each_other():
+    with pytest.raises(ConfigurationError, match="not both"):
+        IF2Net(Config(), width=5)
+
+
+def test_cuda_is_refused_where_there_is_none(monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ConfigurationError, match="choose device='cpu'"):
+        Config(device="cuda").torch_device  # noqa: B018
+    assert Config(device="auto").torch_device.type == "cpu"
+
+
+def test_the_estimator_has_the_settings_of_the_learner_with_their_defaults():
+    parameters = inspect.signature(IF2NetClassifier).parameters
+    of_estimator = {name: parameter.default for name, parameter in parameters.items() if name != "random_state"}
+    of_learner = {field.name: field.default for field in fields(Config)}
+    # scikit-learn calls the seed random_state, and predicts without a task.
+    del of_learner["seed"], of_learner["representation"]
+    assert of_estimator == of_learner
+
+
+def test_a_configuration_comes_back_from_its_dictionary():
+    config = Config(encoder="paper", ridge=0.5, seed=7)
+    assert Config.of(**config.as_dict()) == config
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import if2net", {"torch", "sklearn", "numpy", "safetensors"}),
+        ("import if2net; dir(if2net); if2net.__version__", {"torch", "sklearn"}),
+        ("from if2net import IF2Net", {"sklearn", "pandas"}),
+        ("from if2net import Config, IF2NetError", {"sklearn"}),
+    ],
+)
+def test_importing_takes_no_more_than_is_needed(statement, absent):
+    code = f"{statement}; import sys; print(*(set(sys.modules) & {absent}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_every_public_name_can_be_had_and_others_cannot():
+    import if2net
+
+    assert all(getattr(if2net, name) is not None for name in if2net.__all__)
+    assert set(if2net.__all__) == set(dir(if2net))
+    with pytest.raises(AttributeError, match="no attribute 'IF2Nett'"):
+        if2net.IF2Nett  # noqa: B018

@@ -1,0 +1,26 @@
+"""Errors that offer the close names, and one family for a user to catch."""
+
+import pytest
+
+from if2net import IF2NetError, errors
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("if2nett", "There is no method 'if2nett'; did you mean 'if2net'? Known: if2net, joint, none."),
+        ("zzz", "There is no method 'zzz'. Known: if2net, joint, none."),
+        (None, "There is no method None"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_close_ones(name, message):
+    error = errors.unknown("method", name, {"none", "joint", "if2net"})
+    assert isinstance(error, errors.ConfigurationError)
+    assert str(error).startswith(message)
+    assert str(error).endswith(".")
+
+
+@pytest.mark.parametrize("kind", ["InputError", "ModelFileError", "ConfigurationError", "NumericalError"])
+def test_every_error_can_be_caught_as_one_family_and_as_a_value_error(kind):
+    assert issubclass(getattr(errors, kind), IF2NetError)
+    assert issubclass(IF2NetError, ValueError)

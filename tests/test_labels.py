@@ -1,0 +1,93 @@
+"""Labels of any kind: they appear, they stay sorted, and predictions are of the same kind."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from if2net import IF2Net
+from if2net.errors import InputError
+from if2net.labels import Labels
+
+KINDS = {
+    "integers": [3, 1, 3, 1],
+    "negative integers": [-1, -5, -1, -5],
+    "text": ["owl", "jay", "owl", "jay"],
+    "truth values": [True, False, True, False],
+    "whole floats": [2.0, 1.0, 2.0, 1.0],
+    "numpy text": np.array(["owl", "jay", "owl", "jay"]),
+    "text of numpy's": [np.str_("owl"), np.str_("jay")] * 2,
+    "small unsigned integers": np.array([3, 1, 3, 1], dtype=np.uint8),
+    "text objects": np.array(["owl", "jay", "owl", "jay"], dtype=object),
+    "a pandas series of integers": pd.Series([3, 1, 3, 1], index=[9, 8, 7, 6]),
+    "a pandas series of text": pd.Series(["owl", "jay", "owl", "jay"]),
+    "a pandas series of categories": pd.Series(["owl", "jay", "owl", "jay"], dtype="category"),
+    "a torch tensor": torch.tensor([3, 1, 3, 1]),
+    "a torch tensor of truth values": torch.tensor([True, False, True, False]),
+    "one column": torch.tensor([[3], [1], [3], [1]]),
+    "a tuple": ("owl", "jay", "owl", "jay"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("model", ["learner", "classifier"])
+def test_labels_of_every_kind_are_learned_and_given_back(new_learner, new_classifier, digits, tmp_path, kind, model):
+    y = KINDS[kind]
+    X = digits[0][:4]
+    expected = np.asarray(y).reshape(-1)
+    if model == "learner":
+        learner = new_learner(ridge=1e-4).learn(X, y)
+    else:
+        learner = new_classifier(ridge=1e-4).fit(X, y).learner_
+    assert learner.classes.tolist() == sorted(set(expected.tolist()))
+    assert learner.predict(X).tolist() == expected.tolist()
+    assert type(learner.predict(X).tolist()[0]) is type(expected.tolist()[0])
+    learner.save(tmp_path / "model.if2")
+    again = IF2Net.load(tmp_path / "model.if2", device="cpu").classes
+    assert again.tolist() == learner.classes.tolist()
+    assert again.dtype == learner.classes.dtype
+
+
+def test_new_labels_get_new_columns_and_old_ones_keep_theirs():
+    labels = Labels()
+    labels.extend(np.array([5, 2, 5]))
+    before = labels.columns(np.array([2, 5])).tolist()
+    labels.extend(np.array([1, 5]))
+    assert labels.columns(np.array([2, 5])).tolist() == before
+    assert sorted(labels.columns(np.array([1, 2, 5])).tolist()) == [0, 1, 2]
+    assert labels.sorted.tolist() == [1, 2, 5]
+    assert [labels.known[column] for column in labels.sorted_columns] == [1, 2, 5]
+
+
+def test_a_whole_float_is_the_same_class_as_its_integer():
+    labels = Labels([0, 1])
+    labels.extend(np.array([1.0, 2.0]))
+    assert labels.sorted.tolist() == [0, 1, 2]
+
+
+def test_keeping_some_columns_drops_the_other_labels():
+    labels = Labels(["c", "a", "b"])
+    labels.keep([0, 2])
+    assert labels.known == ["c", "b"]
+
+
+def test_unknown_labels_have_no_column():
+    with pytest.raises(InputError, match=r"never been learned: 'wren'\.$"):
+        Labels(["owl"]).columns(np.array(["owl", "wren"]))
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.array([1, "a"], dtype=object), "kinds int, str cannot be compared"),
+        (np.array([1, 2]), "kinds int, str cannot be compared"),
+        (np.array([b"a"]), "not bytes"),
+        (np.array(["2020-01-01"], dtype="datetime64[ns]"), "not datetime64"),
+    ],
+    ids=["mixed", "against earlier classes", "bytes", "dates"],
+)
+def test_labels_that_cannot_be_sorted_or_saved_are_refused(y, message):
+    labels = Labels(["owl"])
+    with pytest.raises(InputError, match=message):
+        labels.extend(y)
+    assert labels.known == ["owl"]

@@ -1,0 +1,292 @@
+"""Model files: all that was learned comes back, a damaged file is refused, and saving never spoils the old file."""
+
+import json
+import pickle
+import stat
+import struct
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from sklearn.datasets import load_iris
+
+from if2net import IF2Net, load, modelfile
+from if2net.errors import InputError, ModelFileError
+from if2net.version import __version__
+
+MODELS = {
+    "wide": {},
+    "wide, float64": {"dtype": "float64", "ridge": 1e-3},
+    "linear": {"encoder": "linear"},
+    "linear, tweaked": {"encoder": "linear", "tweaked": True},
+    "paper": {"encoder": "paper", "width": 60},
+    "paper-25x4": {"encoder": "paper-25x4", "width": 60},
+    "gradient": {"rule": "gradient", "epochs": 2},
+    "gradient, recursive projector": {"rule": "gradient", "epochs": 2, "projector": "recursive"},
+    "gradient, batch-mean projector": {"rule": "gradient", "epochs": 2, "projector": "batch-mean"},
+    "ewc": {"rule": "ewc", "epochs": 2},
+    "a tweak per task": {"encoder": "paper", "layers": "5x5,10x5", "width": None, "representation": "per-task"},
+    "no tweak per task": {"representation": "per-task"},
+}
+
+
+@pytest.fixture(scope="module")
+def small_file(tmp_path_factory):
+    """The bytes of a model file of a few kilobytes."""
+    X, y = load_iris(return_X_y=True)
+    path = tmp_path_factory.mktemp("model") / "iris.if2"
+    IF2Net(encoder="linear", device="cpu").learn(X, y).save(path)
+    return path.read_bytes()
+
+
+def assert_refused(path, message=None):
+    """Refused with a sentence, and the file is left alone."""
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(ModelFileError, match=message) as caught:
+        IF2Net.load(path)
+    assert str(caught.value).endswith(".")
+    assert before is None or path.read_bytes() == before
+
+
+# ---------------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(new_learner, digits, tmp_path, model):
+    X, y = digits
+    low, high = (y < 5).nonzero()[0][:150], (y >= 5).nonzero()[0][:150]
+    settings = MODELS[model]
+    learner = new_learner(**settings).learn(X[low], y[low])
+    learner.save(tmp_path / "model.if2")
+    loaded = IF2Net.load(tmp_path / "model.if2", device="cpu")
+    assert loaded.config == learner.config
+    assert loaded.tasks == 1
+    for _ in ("as saved", "after another task"):
+        for task in range(learner.tasks):
+            np.testing.assert_array_equal(loaded.scores(X, task=task), learner.scores(X, task=task))
+            np.testing.assert_allclose(
+                loaded.probabilities(X, task=task), learner.probabilities(X, task=task), rtol=1e-4, atol=1e-6
+            )
+        assert loaded.classes.tolist() == learner.classes.tolist()
+        learner.learn(X[high], y[high])
+        loaded.learn(X[high], y[high])
+
+
+@pytest.mark.parametrize("rule", ["analytic", "gradient"])
+def test_a_loaded_classifier_has_its_parameters_classes_and_probabilities(new_classifier, digits, tmp_path, rule):
+    X, y = digits
+    classifier = new_classifier(rule=rule, random_state=5, epochs=1).fit(X[:200], y[:200].astype(str))
+    classifier.save(tmp_path / "model.if2")
+    loaded = load(tmp_path / "model.if2", device="cpu")
+    assert loaded.get_params() == classifier.get_params()
+    assert loaded.n_features_in_ == 64
+    np.testing.assert_array_equal(loaded.classes_, classifier.classes_)
+    np.testing.assert_array_equal(loaded.decision_function(X), classifier.decision_function(X))
+    np.testing.assert_allclose(loaded.predict_proba(X), classifier.predict_proba(X), rtol=1e-4, atol=1e-6)
+
+
+def test_a_fork_that_has_learned_nothing_can_be_saved(new_learner, digits, tmp_path):
+    X, y = digits
+    learner = new_learner().learn(X[:100], y[:100])
+    learner.fork().save(tmp_path / "fork.if2")
+    loaded = IF2Net.load(tmp_path / "fork.if2", device="cpu")
+    assert len(loaded.classes) == 0
+    np.testing.assert_array_equal(
+        loaded.learn(X[:50], y[:50]).scores(X), learner.fork().learn(X[:50], y[:50]).scores(X)
+    )
+
+
+def test_a_fork_of_a_loaded_model_can_be_merged_with_the_original(new_classifier, digits, tmp_path):
+    X, y = digits
+    low, high = y < 5, y >= 5
+    original = new_classifier(dtype="float64").fit(X[low], y[low])
+    original.save(tmp_path / "model.if2")
+    elsewhere = load(tmp_path / "model.if2", device="cpu").fork().partial_fit(X[high], y[high])
+    both = new_classifier(dtype="float64").fit(X[low], y[low]).partial_fit(X[high], y[high])
+    original.merge(elsewhere)
+    np.testing.assert_allclose(original.decision_function(X), both.decision_function(X), rtol=1e-9, atol=1e-9)
+
+
+def test_forgetting_after_loading_is_exact(new_learner, digits, tmp_path):
+    X, y = digits
+    learner = new_learner(dtype="float64", ridge=1e-2).learn(X[:200], y[:200])
+    learner.save(tmp_path / "model.if2")
+    loaded = IF2Net.load(tmp_path / "model.if2", device="cpu").forget(X[100:200], y[100:200])
+    rest = learner.fork().learn(X[:100], y[:100])
+    np.testing.assert_allclose(loaded.scores(X), rest.scores(X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_learner_without_data_has_nothing_to_save(new_learner, tmp_path):
+    with pytest.raises(InputError, match="nothing to save"):
+        new_learner().save(tmp_path / "model.if2")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------- the format
+
+
+def test_the_header_says_what_the_file_is(small_file, tmp_path):
+    path = tmp_path / "iris.if2"
+    path.write_bytes(small_file)
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    header = json.loads(metadata["if2net"])
+    assert metadata["format"] == "1"
+    assert len(metadata["checksum"]) == 64
+    assert header["library"] == __version__
+    assert header["classes"] == [0, 1, 2]
+    assert header["config"]["encoder"] == "linear"
+
+
+def test_no_pickle_is_written_or_read(new_learner, digits, tmp_path, monkeypatch):
+    X, y = digits
+    learner = new_learner().learn(X[:50], y[:50])
+
+    def refuse(*arguments, **options):
+        raise AssertionError("pickle was used")
+
+    for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
+        monkeypatch.setattr(pickle, name, refuse)
+    monkeypatch.setattr(torch, "save", refuse)
+    monkeypatch.setattr(torch, "load", refuse)
+    learner.save(tmp_path / "model.if2")
+    assert IF2Net.load(tmp_path / "model.if2", device="cpu").classes.tolist() == learner.classes.tolist()
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 7])
+def test_packing_a_triangle_and_unpacking_it_gives_all_of_the_matrix(width):
+    A = torch.randn(width + 3, width, dtype=torch.float64)
+    G = A.T @ A
+    packed = modelfile.pack(torch.tril(G))
+    assert packed.numel() == width * (width + 1) // 2
+    lower = torch.tril(G)
+    assert torch.equal(modelfile.unpack(packed, width), lower + torch.tril(lower, -1).T)
+
+
+# ---------------------------------------------------------------------- whole or not at all
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["over an old file", "as a new file"])
+@pytest.mark.parametrize("failure", [OSError("No space left on device"), KeyboardInterrupt()], ids=repr)
+def test_a_save_that_fails_midway_leaves_everything_as_it_was(
+    new_learner, digits, tmp_path, monkeypatch, exists, failure
+):
+    X, y = digits
+    path = tmp_path / "model.if2"
+    learner = new_learner().learn(X[:50], y[:50])
+    if exists:
+        learner.save(path)
+    before = {file: file.read_bytes() for file in tmp_path.iterdir()}
+
+    def save_half(tensors, filename, metadata):
+        save_file(tensors, filename, metadata)
+        with open(filename, "r+b") as file:
+            file.truncate(1000)
+        raise failure
+
+    monkeypatch.setattr(modelfile, "save_file", save_half)
+    with pytest.raises(type(failure)):
+        learner.learn(X[50:100], y[50:100]).save(path)
+    assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_saving_again_replaces_the_file_and_leaves_no_other(new_learner, digits, tmp_path):
+    X, y = digits
+    path = tmp_path / "model.if2"
+    learner = new_learner().learn(X[:50], y[:50])
+    learner.save(path)
+    learner.learn(X[50:100], y[50:100]).save(path)
+    np.testing.assert_array_equal(IF2Net.load(path, device="cpu").scores(X), learner.scores(X))
+    assert [file.name for file in tmp_path.iterdir()] == ["model.if2"]
+
+
+def test_a_model_file_has_the_permissions_of_any_other_new_file(new_learner, digits, tmp_path):
+    X, y = digits
+    new_learner().learn(X[:50], y[:50]).save(tmp_path / "model.if2")
+    (tmp_path / "other").touch()
+    modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_saving_where_no_file_can_be_is_refused(new_learner, digits, tmp_path):
+    X, y = digits
+    learner = new_learner().learn(X[:50], y[:50])
+    with pytest.raises(ModelFileError, match="does not exist; create it"):
+        learner.save(tmp_path / "missing" / "model.if2")
+    with pytest.raises(ModelFileError, match="is a folder; give the name"):
+        learner.save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------------- files that cannot be trusted
+
+
+def test_a_file_cut_short_is_refused(small_file, tmp_path):
+    path = tmp_path / "cut.if2"
+    (header,) = struct.unpack("<Q", small_file[:8])
+    lengths = {0, 1, 7, 8, 9, header // 2, header + 7, header + 8, header + 9, len(small_file) - 1}
+    for length in sorted(lengths | set(range(0, len(small_file), 211))):
+        path.write_bytes(small_file[:length])
+        assert_refused(path)
+
+
+def test_a_file_with_something_after_its_end_is_refused(small_file, tmp_path):
+    path = tmp_path / "long.if2"
+    path.write_bytes(small_file + b"\0")
+    assert_refused(path)
+
+
+@pytest.mark.parametrize("bit", [0, 3, 7])
+def test_a_file_with_one_flipped_bit_is_refused(small_file, tmp_path, bit):
+    path = tmp_path / "flipped.if2"
+    (header,) = struct.unpack("<Q", small_file[:8])
+    for position in [*range(8 + header), *range(8 + header, len(small_file), 17), len(small_file) - 1]:
+        flipped = bytearray(small_file)
+        flipped[position] ^= 1 << bit
+        path.write_bytes(flipped)
+        assert_refused(path)
+
+
+def test_a_file_of_a_newer_format_is_refused(new_learner, digits, tmp_path, monkeypatch):
+    X, y = digits
+    path = tmp_path / "future.if2"
+    with monkeypatch.context() as patched:
+        patched.setattr(modelfile, "FORMAT", modelfile.FORMAT + 1)
+        new_learner().learn(X[:50], y[:50]).save(path)
+    assert_refused(path, "written in format 2, and this version of if2net reads up to 1; upgrade")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a model file"),
+        (b"Dear diary, today I saw a wren. " * 20, "not a model file"),
+        (pickle.dumps({"a": 1}), "not a model file"),
+        (b"\xff" * 100, "not a model file"),
+    ],
+    ids=["empty", "text", "pickle", "ones"],
+)
+def test_a_file_that_is_no_model_is_refused(tmp_path, content, message):
+    path = tmp_path / "other.if2"
+    path.write_bytes(content)
+    assert_refused(path, message)
+
+
+@pytest.mark.parametrize("metadata", [None, {"format": "pt"}], ids=["bare", "of torch"])
+def test_a_safetensors_file_of_somebody_else_is_refused(tmp_path, metadata):
+    path = tmp_path / "other.safetensors"
+    save_file({"weight": torch.zeros(3)}, path, metadata)
+    assert_refused(path, "a safetensors file but not an if2net model")
+
+
+def test_a_path_without_a_file_is_refused(tmp_path):
+    assert_refused(tmp_path / "missing.if2", "There is no model file at")
+    assert_refused(tmp_path, "There is no model file at")
+
+
+def test_a_whole_file_without_all_of_a_model_is_refused(tmp_path):
+    path = tmp_path / "part.if2"
+    modelfile.write(path, {"encoder.mean": torch.zeros(3)}, {"config": {}, "classes": [], "tasks": 0})
+    assert_refused(path, "does not hold a whole if2net model")
