@@ -11,6 +11,8 @@ from torch import Tensor
 
 from if2net.errors import InputError
 
+# Inputs beyond this power of the largest number are refused: 10¹⁵ spreads in float32.
+FARTHEST = 0.4
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
@@ -39,6 +41,15 @@ def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: in
             "sklearn.impute.SimpleImputer) before learning or predicting."
         )
     return converted
+
+
+def check_range(farthest: float, dtype: torch.dtype) -> None:
+    """Far enough from the first data squares overflow, and one such sample would spoil G for ever."""
+    if farthest > torch.finfo(dtype).max ** FARTHEST:
+        raise InputError(
+            "X contains values too far from the first data that was learned to be computed with; remove them, "
+            "or use dtype='float64', or start a new learner."
+        )
 
 
 def labels(y: Any, count: int) -> np.ndarray:

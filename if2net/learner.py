@@ -30,8 +30,6 @@ LEARNING_BLOCK = 4096
 # SCORE_COLUMNS: then a sample's scores have the same bits alone and in any batch.
 PREDICTION_BLOCK = {"cpu": 128, "cuda": 8192}
 SCORE_COLUMNS = 16
-# Inputs beyond this power of the largest number are refused: 10¹⁵ spreads in float32.
-FARTHEST = 0.4
 
 
 class IF2Net:
@@ -116,7 +114,7 @@ class IF2Net:
             other = copy.deepcopy(self)
         theirs = other._exact("merge")
         self._check_exact("merge")
-        self._check_mergeable(other)
+        snapshot.check_mergeable(self, other)
         if self.encoder is None:
             self.encoder, self.tweaks = other.encoder, list(other.tweaks)
             self.new_decision()
@@ -147,7 +145,7 @@ class IF2Net:
         decision = self._learned()
         tensor = self._samples(X)
         tweak = self._tweak_for(tensor, task, transductive)
-        beta = decision.beta[:, self.labels.sorted_columns]
+        beta = decision.beta[:, self.labels.sorted_columns].to(self.config.torch_dtype)
         padded = torch.nn.functional.pad(beta, (0, -beta.shape[1] % SCORE_COLUMNS)).contiguous()
         rows = PREDICTION_BLOCK[self.config.torch_device.type]
         found = []
@@ -233,16 +231,8 @@ class IF2Net:
             features = self.encoder.inputs
         tensor = inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
         if self.encoder is not None:
-            self._check_range(self.encoder, tensor)
+            inputs.check_range(self.encoder.farthest(tensor), tensor.dtype)
         return tensor
-
-    def _check_range(self, encoder: DenseEncoder, X: Tensor) -> None:
-        """Far enough out, squares overflow, and one such sample would spoil G for ever."""
-        if encoder.farthest(X) > torch.finfo(X.dtype).max ** FARTHEST:
-            raise InputError(
-                "X contains values too far from the first data that was learned to be computed with; remove them, "
-                "or use dtype='float64', or start a new learner."
-            )
 
     def _columns(self, labels: np.ndarray) -> Tensor:
         return torch.from_numpy(self.labels.columns(labels)).to(self.config.torch_device)
@@ -270,7 +260,7 @@ class IF2Net:
     def _start(self, X: Tensor) -> DenseEncoder:
         encoder = self.new_encoder(X.shape[1])
         encoder.start(X)
-        self._check_range(encoder, X)
+        inputs.check_range(encoder.farthest(X), X.dtype)
         return encoder
 
     def _learn_arrays(self, X: Tensor, labels: np.ndarray, report: Report | None) -> None:
@@ -344,20 +334,6 @@ class IF2Net:
             raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
         return self.tweaks[task]
 
-    def _check_mergeable(self, other: IF2Net) -> None:
-        assert other.encoder is not None
-        theirs = snapshot.frozen(other)
-        mine = theirs if self.encoder is None else snapshot.frozen(self)
-        encoder = self.encoder or self.new_encoder(other.encoder.inputs)
-        same_config = encoder.config == other.encoder.config and mine.keys() == theirs.keys()
-        if not same_config or not all(_same(mine[name], theirs[name]) for name in mine):
-            raise InputError(
-                "These two learners have different encoders, so their statistics cannot be added; only learners "
-                "made with fork() from one learner (or loaded from its file) can be merged."
-            )
-        if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
-            raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
-
     def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
         twin = IF2Net(self.config)
         memo[id(self)] = twin
@@ -365,7 +341,3 @@ class IF2Net:
             # The encoder is frozen: sharing it is safe.
             setattr(twin, name, value if name in ("encoder", "config") else copy.deepcopy(value, memo))
         return twin
-
-
-def _same(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b.to(a.device))

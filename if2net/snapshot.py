@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from if2net import modelfile
@@ -24,6 +25,22 @@ def frozen(net: IF2Net) -> dict[str, Tensor]:
     for task, tweak in enumerate(net.tweaks):
         tensors |= {f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)}
     return tensors
+
+
+def check_mergeable(net: IF2Net, other: IF2Net) -> None:
+    """Only statistics of the same representation can be added; a new learner would take over the other's."""
+    assert other.encoder is not None
+    theirs = frozen(other)
+    mine = theirs if net.encoder is None else frozen(net)
+    encoder = net.encoder or net.new_encoder(other.encoder.inputs)
+    same_config = encoder.config == other.encoder.config and mine.keys() == theirs.keys()
+    if not same_config or not all(_same(mine[name], theirs[name]) for name in mine):
+        raise InputError(
+            "These two learners have different encoders, so their statistics cannot be added; only learners "
+            "made with fork() from one learner (or loaded from its file) can be merged."
+        )
+    if (net.config.holdout, net.config.dtype) != (other.config.holdout, other.config.dtype):
+        raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
 
 
 def take(net: IF2Net) -> dict[str, Tensor]:
@@ -54,3 +71,7 @@ def put(net: IF2Net, tensors: dict[str, Tensor], classes: list[Any], tasks: int)
 
 def _tweaks(tensors: dict[str, Tensor], layers: int, count: int) -> list[list[Tensor]]:
     return [[tensors[f"tweak.{task}.{layer}"] for layer in range(layers)] for task in range(count)]
+
+
+def _same(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b.to(a.device))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The best that the paper's own gradient rules reach under each protocol, 5 seeds.
+# The best that the paper's own gradient rule (and, with RULES="gradient ewc", IF2Net-EWC) reaches, 5 seeds.
 # Their settings are found first, on held-back training data of a stream that is never reported (tune/*.json).
 # usage: IF2NET_DATA=DIR results/gradient.sh OUT [JOBS]
 set -euo pipefail
@@ -11,7 +11,7 @@ mkdir -p "$tune"
 # Dataset, protocol, encoder and rule of every search; the wide encoder has nothing to gain from knowing the task.
 searches() {
     for dataset in mnist fashion-mnist; do
-        for rule in gradient ewc; do
+        for rule in ${RULES:-gradient}; do
             for protocol in agnostic aware transductive; do echo "$dataset $protocol paper $rule"; done
             echo "$dataset agnostic wide $rule"
         done

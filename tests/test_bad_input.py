@@ -133,6 +133,14 @@ def test_bad_labels_are_not_learned(new, digits, samples, unchanged, case):
     assert_refused(model, unchanged, lambda: learn(model, X, spoil(y)), hint)
 
 
+@pytest.mark.parametrize("case", ["numbers among text", "numbers among text as objects", "text after numbers"])
+def test_labels_that_cannot_be_compared_get_the_same_explanation_everywhere(new, digits, samples, case):
+    spoil, hint = (BAD_LABELS | BAD_LATER_LABELS)[case]
+    X, y = samples
+    with pytest.raises(InputError, match=hint):
+        learn(learn(new(), digits[0][:50], digits[1][:50]), X, spoil(y))
+
+
 @pytest.mark.parametrize("case", BAD_LABELS)
 def test_bad_labels_leave_an_unfitted_model_unfitted(new, samples, unchanged, case):
     spoil, hint = BAD_LABELS[case]
@@ -181,6 +189,18 @@ def test_a_stream_with_a_bad_third_batch_is_not_learned_at_all(new, digits, unch
     with unchanged(model), pytest.raises(InputError) as caught:
         learn(model, batches(), None)
     assert_sentence(caught.value)
+
+
+def test_a_stream_whose_labels_do_not_go_with_the_classes_is_refused_at_once(new, digits, unchanged):
+    X, y = digits
+    model = learn(new(), X[:50], y[:50])
+
+    def batches():
+        yield X[50:80], y[50:80].astype(str)
+        raise AssertionError("nothing is asked for after a bad batch")
+
+    with unchanged(model), pytest.raises(InputError, match="cannot be compared"):
+        learn(model, batches(), None)
 
 
 def test_a_stream_that_breaks_is_not_learned_at_all(new, digits, unchanged):

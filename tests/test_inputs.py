@@ -45,6 +45,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", ["learner", "classifier"])
 @pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.filterwarnings("error:The given NumPy array is not writable")
 def test_every_kind_of_input_gives_the_same_scores(new_learner, new_classifier, kind, model):
     y = np.arange(12) % 3
     given = KINDS[kind](WHOLE)

@@ -65,6 +65,12 @@ def test_a_whole_float_is_the_same_class_as_its_integer():
     assert labels.sorted.tolist() == [0, 1, 2]
 
 
+def test_numbers_of_numpys_become_pythons_own_which_a_file_can_hold():
+    labels = Labels()
+    labels.extend(np.array([np.int64(3), np.int64(1)], dtype=object))
+    assert [type(label) for label in labels.known] == [int, int]
+
+
 def test_keeping_some_columns_drops_the_other_labels():
     labels = Labels(["c", "a", "b"])
     labels.keep([0, 2])

@@ -52,9 +52,10 @@ class Gradient(DecisionLayer):
             raise ConfigurationError(
                 f"The step is a share of 1/λmax and must lie between 0 and 2, not at {config.step}."
             )
-        # α = 0.1 is far under the rounding of a float32 G, so these statistics are summed in float64.
+        # α = 0.1 is far under the rounding of a float32 G, and P multiplies what rounding leaves of old directions:
+        # in float32 some runs diverge. So these rules compute in float64, whatever the encoder's precision.
         super().__init__(width, config, torch.float64, device)
-        self._beta = torch.zeros(width, 0, dtype=dtype, device=device)
+        self._beta = torch.zeros(width, 0, dtype=torch.float64, device=device)
         self.tasks = 0
         self.recursion: RecursiveProjector | None = None
         if config.projector != "exact":
@@ -74,6 +75,7 @@ class Gradient(DecisionLayer):
     def learn(self, V: Tensor, y: Tensor, held: Tensor, report: Report | None = None) -> None:
         """Learn one task, then count its representations among those that must not be disturbed."""
         generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.tasks)
+        V = V.double()
         Y = one_hot(y, self.classes, V.dtype)
         if self.tasks == 0:
             self._beta = self._initial(V, Y, generator)
@@ -110,15 +112,16 @@ class Gradient(DecisionLayer):
         return closed_form(V[few], Y[few], self.config.mu)
 
     def _descend(self, V: Tensor, Y: Tensor, generator: torch.Generator, report: Report | None) -> None:
-        P = self._projector().to(V.dtype)
+        P = self._projector()
+        VP = V @ P  # P stays as it is during a task, so P∇ = (VP)ᵀ(Vβ − Y)/B costs no product with P a step
         free = free_share(P)
         anchor = self._beta.clone()
-        step = self.config.step / self._curvature(V, P, generator)
+        step = self.config.step / self._curvature(V, VP, generator)
         for epoch in range(self.config.epochs):
             loss = torch.zeros((), dtype=torch.float64, device=V.device)  # on the device: no waiting for it
             for batch in self._mini_batches(len(V), generator):
-                Vb, residual = V[batch], V[batch] @ self._beta - Y[batch]
-                moved = self._beta - step * (P @ (Vb.T @ residual / len(Vb)))  # the paper's (OBP)
+                residual = V[batch] @ self._beta - Y[batch]
+                moved = self._beta - step / len(batch) * (VP[batch].T @ residual)  # the paper's (OBP)
                 self._beta = anchor + self._hold(moved - anchor, step * P.diagonal())
                 loss += residual.square().sum()
             if report is not None:
@@ -128,11 +131,14 @@ class Gradient(DecisionLayer):
         order = torch.randperm(samples, generator=generator).to(self.fitting.G.device)
         return order.split(self.config.batch_size)
 
-    def _curvature(self, V: Tensor, P: Tensor, generator: torch.Generator) -> float:
-        """λmax of P·VᵀV/B over some mini-batches, from the small matrix VPVᵀ/B with the same eigenvalues."""
+    def _curvature(self, V: Tensor, VP: Tensor, generator: torch.Generator) -> float:
+        """The largest λmax of P·VᵀV/B of any mini-batch, from the small matrix VPVᵀ/B with the same eigenvalues.
+
+        One epoch's mini-batches, all of them: a single far-out sample is enough to make a larger step diverge.
+        """
         largest = 1e-12
-        for batch in self._mini_batches(len(V), generator)[:20]:
-            small = (V[batch] @ P @ V[batch].T / len(batch)).double()
+        for batch in self._mini_batches(len(V), generator):
+            small = VP[batch] @ V[batch].T / len(batch)
             largest = max(largest, float(torch.linalg.eigvalsh((small + small.T) / 2)[-1]))
         return largest
 

@@ -39,11 +39,12 @@ class Blocks:
         """
         groups, _, nodes = text.strip().lower().partition("x")
         try:
-            return cls(int(groups), int(nodes or 1))
+            numbers = int(groups), int(nodes or 1)
         except ValueError as error:
             raise ConfigurationError(
                 f"A layer is written GROUPSxNODES, like 10x10, or as a width, like 2000; {text!r} is neither."
             ) from error
+        return cls(*numbers)
 
 
 def random_blocks(

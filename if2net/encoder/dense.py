@@ -11,7 +11,7 @@ from torch import Tensor
 from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import Standardiser
-from if2net.errors import unknown
+from if2net.errors import ConfigurationError, unknown
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -39,6 +39,10 @@ class EncoderConfig:
     centre: bool = False  # subtract the mean response to the first data, which would dominate G
     direct: bool = False  # a direct link: the inputs stand beside the responses
     bias: bool = False  # a column of ones
+
+    def __post_init__(self) -> None:
+        if not (self.layers or self.direct or self.bias):
+            raise ConfigurationError("An encoder needs a hidden layer or the direct link; it has neither.")
 
 
 @dataclass
@@ -90,6 +94,7 @@ class DenseEncoder:
         generator = torch.Generator().manual_seed(self.seed)
         standardised = self.standardiser(X)
         inputs = X.shape[1]
+        self.weights = []
         for depth, blocks in enumerate(self.config.layers):
             drawn = random_blocks(
                 inputs,

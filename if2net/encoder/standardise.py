@@ -42,7 +42,7 @@ class Standardiser:
             mode = "feature" if _different_units(wide) else "common"
         scale = variance.mean().sqrt().expand_as(mean) if mode == "common" else variance.sqrt()
         # What never moved, or a single sample, has no spread of its own: take its size instead.
-        scale = torch.where(scale > 1e-12 * (1 + mean.abs()), scale, mean.abs().clamp(min=1.0))
+        scale = torch.where(scale > 1e-12 * mean.abs() + 1e-30, scale, mean.abs().clamp(min=1.0))
         clip = CLIP if mode == "feature" else float("inf")
         return cls(mean.to(X.dtype), scale.to(X.dtype).contiguous(), clip)
 

@@ -1,0 +1,37 @@
+"""The promises on full data; minutes of work, so `make test-slow` runs them with IF2NET_DATA set."""
+
+import os
+
+import pytest
+
+from if2net.bench.runner import Plan, run_plan
+from if2net.bench.settings import from_command_line, resolve
+from if2net.data import load_dataset, parse_scenario
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("IF2NET_DATA" not in os.environ, reason="IF2NET_DATA names no folder with MNIST"),
+]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "protocol", "least"),
+    [
+        ("mnist", "agnostic", 0.975),
+        ("fashion-mnist", "agnostic", 0.883),
+        ("mnist", "aware", 0.9616),
+        ("fashion-mnist", "aware", 0.9509),
+    ],
+)
+def test_accuracy_on_a_stream_of_five_tasks(dataset, protocol, least):
+    settings = resolve(["if2net"], protocol, [])
+    plan = Plan(parse_scenario(f"{dataset}-10/5"), settings, (0,), protocol)
+    assert run_plan(plan, load_dataset(dataset), None)["runs"][0]["acc"] >= least
+
+
+def test_what_leaks_through_a_batch_of_one_task_is_gone_when_tasks_are_mixed():
+    settings = resolve(["if2net"], "transductive", from_command_line([]))
+    plan = Plan(parse_scenario("fashion-mnist-10/5"), settings, (0,), "transductive")
+    by_task, mixed = run_plan(plan, load_dataset("fashion-mnist"), None)["runs"]
+    assert (by_task["variant"], mixed["variant"]) == ("one task per batch", "tasks mixed")
+    assert by_task["acc"] > mixed["acc"] + 0.2
