@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,16 @@ def is_batches(X: Any, y: Any) -> bool:
     if y is not None or not isinstance(X, Iterable):
         return False
     return not (isinstance(X, np.ndarray | Tensor | str) or hasattr(X, "to_numpy"))
+
+
+class Repeatable:
+    """An iterable that can be gone over again, from a function that starts it."""
+
+    def __init__(self, start: Callable[[], Iterator[Tensor]]) -> None:
+        self.start = start
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return self.start()
 
 
 def pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:

@@ -196,10 +196,6 @@ class IF2Net:
             raise ModelFileError(f"{path} does not hold a whole if2net model ({error} is missing).") from error
         return net
 
-    def state_bytes(self) -> int:
-        """Memory of everything kept between tasks, one triangle of each G counted."""
-        return sum(tensor.numel() * tensor.element_size() for tensor in snapshot.take(self).values())
-
     # ------------------------------------------------------------------ inside
 
     @property
@@ -297,7 +293,7 @@ class IF2Net:
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> IF2Net:
         """Learn a stream: aside first, and merged in when all of it was good."""
-        if not self._streams():
+        if not self._streams(batches):
             tensors: list[Tensor] = []
             labels: list[np.ndarray] = []
             seen = Labels(self.labels.known)  # so that labels that do not go together are seen here
@@ -309,16 +305,29 @@ class IF2Net:
             return self
         aside = self.fork() if self.encoder is not None else IF2Net(self.config)
         aside.labels = Labels(self.labels.known)  # so that labels that do not go together are seen here
+        if not aside.tweaks and iter(batches) is not batches:
+            aside._settle(batches)
         for X, y in inputs.pairs(batches):
             aside._learn_arrays(aside._samples(X), inputs.labels(y, len(X)), report)
         aside.tasks = 1
         return self.merge(aside)
 
-    def _streams(self) -> bool:
-        """Whether a batch can be learned and let go: gradient rules and a tweak to be found need all of the task."""
+    def _settle(self, batches: Iterable[Any]) -> None:
+        """Find the encoder and its tweak by going over the batches, once a layer, without keeping any."""
+        self.encoder = self._start(self._samples(next(inputs.pairs(batches))[0]))
+        self.tweaks = [
+            self.encoder.tweak(inputs.Repeatable(lambda: (self._samples(X) for X, _ in inputs.pairs(batches))))
+        ]
+        self.new_decision()
+
+    def _streams(self, batches: Iterable[Any]) -> bool:
+        """Whether a batch can be learned and let go.
+
+        Gradient rules need all of the task; to find a tweak goes over it again and again, which a generator cannot.
+        """
         if self.config.rule != "analytic" or self.config.representation == "per-task":
             return False
-        return bool(self.tweaks) or not self.new_encoder(1).config.tweaked
+        return bool(self.tweaks) or not self.new_encoder(1).config.tweaked or iter(batches) is not batches
 
     def _tweak_for(self, X: Tensor, task: int | None, transductive: bool) -> Tweak:
         if transductive:
@@ -333,11 +342,3 @@ class IF2Net:
         if not 0 <= task < len(self.tweaks):
             raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
         return self.tweaks[task]
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
-        twin = IF2Net(self.config)
-        memo[id(self)] = twin
-        for name, value in vars(self).items():
-            # The encoder is frozen: sharing it is safe.
-            setattr(twin, name, value if name in ("encoder", "config") else copy.deepcopy(value, memo))
-        return twin

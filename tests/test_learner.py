@@ -263,13 +263,13 @@ def threads(request):
 def test_a_prediction_depends_on_the_sample_and_the_model_alone(new_learner, digits, settings):
     X, y = digits
     learner = new_learner(**settings).learn(X[:300], y[:300])
-    samples = X[500:560]
+    samples = X[500:530]
     scores, predicted = learner.scores(samples), learner.predict(samples)
     order = np.random.default_rng(0).permutation(len(samples))
     back = np.argsort(order)
     ways = {
         "one by one": [samples[i : i + 1] for i in range(len(samples))],
-        "in two batches": [samples[:37], samples[37:]],
+        "in two batches": [samples[:17], samples[17:]],
     }
     for name, batches in ways.items():
         found = torch.cat([learner.scores(batch) for batch in batches])
@@ -278,8 +278,8 @@ def test_a_prediction_depends_on_the_sample_and_the_model_alone(new_learner, dig
     np.testing.assert_array_equal(learner.scores(samples[order])[back], scores)
     np.testing.assert_array_equal(learner.predict(samples[order])[back], predicted)
     others = np.concatenate([X[:45], samples, X[600:]])
-    np.testing.assert_array_equal(learner.scores(others)[45:105], scores)
-    np.testing.assert_array_equal(learner.predict(others)[45:105], predicted)
+    np.testing.assert_array_equal(learner.scores(others)[45:75], scores)
+    np.testing.assert_array_equal(learner.predict(others)[45:75], predicted)
 
 
 @pytest.mark.parametrize("rule", ["analytic", "gradient", "ewc"])
@@ -389,10 +389,3 @@ def test_a_deep_copy_goes_its_own_way(new_learner, digits, unchanged):
     learner = new_learner().learn(X[:100], y[:100])
     with unchanged(learner):
         copy.deepcopy(learner).learn(X[100:200], y[100:200].astype(int) + 10).forget(X[:50], y[:50])
-
-
-def test_the_state_does_not_grow_with_the_samples(new_learner, digits):
-    X, y = digits
-    learner = new_learner().learn(X[:100], y[:100])
-    size = learner.state_bytes()
-    assert learner.learn(X, y).state_bytes() == size

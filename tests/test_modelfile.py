@@ -53,25 +53,30 @@ def assert_refused(path, message=None):
 # ---------------------------------------------------------------------- there and back
 
 
+def round_trip(learner, folder):
+    learner.save(folder / "model.if2")
+    return IF2Net.load(folder / "model.if2", device="cpu")
+
+
+def assert_same(one, other, X):
+    assert (one.config, one.tasks, one.classes.tolist()) == (other.config, other.tasks, other.classes.tolist())
+    for task in range(one.tasks):
+        np.testing.assert_array_equal(one.scores(X, task=task), other.scores(X, task=task))
+        probabilities = [model.probabilities(X, task=task) for model in (one, other)]
+        np.testing.assert_allclose(*probabilities, rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(new_learner, digits, tmp_path, model):
     X, y = digits
     low, high = (y < 5).nonzero()[0][:150], (y >= 5).nonzero()[0][:150]
-    settings = MODELS[model]
-    learner = new_learner(**settings).learn(X[low], y[low])
-    learner.save(tmp_path / "model.if2")
-    loaded = IF2Net.load(tmp_path / "model.if2", device="cpu")
-    assert loaded.config == learner.config
-    assert loaded.tasks == 1
-    for _ in ("as saved", "after another task"):
-        for task in range(learner.tasks):
-            np.testing.assert_array_equal(loaded.scores(X, task=task), learner.scores(X, task=task))
-            np.testing.assert_allclose(
-                loaded.probabilities(X, task=task), learner.probabilities(X, task=task), rtol=1e-4, atol=1e-6
-            )
-        assert loaded.classes.tolist() == learner.classes.tolist()
-        learner.learn(X[high], y[high])
-        loaded.learn(X[high], y[high])
+    learner = new_learner(**MODELS[model]).learn(X[low], y[low])
+    loaded = round_trip(learner, tmp_path)
+    assert_same(loaded, learner, X)
+    for one in (learner, loaded):
+        one.learn(X[high], y[high])
+    assert_same(loaded, learner, X)
+    assert_same(round_trip(loaded, tmp_path), learner, X)
 
 
 @pytest.mark.parametrize("rule", ["analytic", "gradient"])
@@ -238,13 +243,12 @@ def test_a_file_with_something_after_its_end_is_refused(small_file, tmp_path):
     assert_refused(path)
 
 
-@pytest.mark.parametrize("bit", [0, 3, 7])
-def test_a_file_with_one_flipped_bit_is_refused(small_file, tmp_path, bit):
+def test_a_file_with_one_flipped_bit_is_refused(small_file, tmp_path):
     path = tmp_path / "flipped.if2"
     (header,) = struct.unpack("<Q", small_file[:8])
     for position in [*range(8 + header), *range(8 + header, len(small_file), 17), len(small_file) - 1]:
         flipped = bytearray(small_file)
-        flipped[position] ^= 1 << bit
+        flipped[position] ^= 1 << position % 8
         path.write_bytes(flipped)
         assert_refused(path)
 

@@ -63,10 +63,6 @@ class DenseEncoder:
     centre: Tensor | None = None
 
     @property
-    def started(self) -> bool:
-        return self.standardiser is not None
-
-    @property
     def inputs(self) -> int:
         return len(self._standardiser.mean)
 
@@ -75,10 +71,6 @@ class DenseEncoder:
         """S, the number of columns of V."""
         hidden = self.config.layers[-1].width if self.config.layers else 0
         return hidden + self.inputs * self.config.direct + self.config.bias
-
-    @property
-    def device(self) -> torch.device:
-        return self._standardiser.mean.device
 
     @property
     def _standardiser(self) -> Standardiser:

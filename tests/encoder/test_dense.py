@@ -137,13 +137,11 @@ def test_a_restored_encoder_encodes_alike():
     encoder = started(EncoderConfig(LAYERS, centre=True, direct=True), X)
     restored = DenseEncoder(encoder.config, seed=99)
     restored.restore(dict(encoder.tensors()))
-    assert restored.started
     assert torch.equal(restored.encode(3 * X, []), encoder.encode(3 * X, []))
 
 
 def test_an_encoder_that_has_seen_no_data_says_so():
     encoder = DenseEncoder(PAPER, seed=0)
-    assert not encoder.started
     with pytest.raises(RuntimeError, match="must see its first data before it encodes"):
         encoder.encode(samples(), [])
 

@@ -1,0 +1,47 @@
+"""A task that comes in batches is learned batch by batch."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from if2net import IF2Net
+
+X, y = load_digits(return_X_y=True)
+BATCHES = [(X[start : start + 300], y[start : start + 300]) for start in range(0, len(y), 300)]
+
+
+class Watched:
+    """A list of batches that counts how often it is gone over."""
+
+    def __init__(self):
+        self.passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(BATCHES)
+
+
+@pytest.mark.parametrize("make", [Watched, lambda: iter(BATCHES)], ids=["repeatable", "generator"])
+def test_the_tweak_of_a_stream_is_that_of_all_its_data(make):
+    settings = {"encoder": "paper", "layers": "5x4,10x5", "dtype": "float64", "device": "cpu"}
+    streamed, whole = IF2Net(**settings).learn(make()), IF2Net(**settings).learn(X, y)
+    for a, b in zip(streamed.tweaks[0], whole.tweaks[0], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(streamed.scores(X), whole.scores(X), atol=1e-5)
+
+
+def test_a_repeatable_stream_is_never_gathered_in_memory(monkeypatch):
+    watched = Watched()
+    monkeypatch.setattr(torch, "cat", forbid_whole_data(torch.cat))
+    IF2Net(encoder="paper", layers="5x4,10x5", device="cpu").learn(watched)
+    assert watched.passes >= 3  # one a layer, one to learn
+
+
+def forbid_whole_data(cat):
+    def watch(tensors, *arguments, **keywords):
+        joined = cat(tensors, *arguments, **keywords)
+        assert joined.shape[0] < len(X)
+        return joined
+
+    return watch
