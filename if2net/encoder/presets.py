@@ -39,9 +39,9 @@ def automatic_width(inputs: int) -> int:
     """The width of the default encoder: enough for images on two cores, light for small tables.
 
     >>> automatic_width(4), automatic_width(784)
-    (1000, 6000)
+    (1000, 5000)
     """
-    return max(1000, min(6000, 8 * inputs))
+    return max(1000, min(5000, 8 * inputs))
 
 
 def encoder_config(
