@@ -244,8 +244,11 @@ class IF2Net:
         return self.encoder.encode(X, self.tweaks[-1] if self.tweaks else [])
 
     def new_decision(self) -> None:
+        self.decision = self._empty_decision()
+
+    def _empty_decision(self) -> DecisionLayer:
         assert self.encoder is not None
-        self.decision = RULES[self.config.rule](
+        return RULES[self.config.rule](
             self.encoder.width, self.config.rule_config(), self.config.torch_dtype, self.config.torch_device
         )
 
@@ -282,14 +285,22 @@ class IF2Net:
         self.tasks += 1
 
     def _decide(self, X: Tensor, columns: Tensor, report: Report | None) -> None:
-        assert self.decision is not None
-        self.decision.grow(len(self.labels))
+        classes = len(self.labels)
         if isinstance(self.decision, Gradient):
+            self.decision.grow(classes)
             V = torch.cat([self._encode(X[block]) for block in self._blocks(len(X))])
             self.decision.learn(V, columns, self._held_out(X), report)
             return
+        # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
+        aside = self._empty_decision()
+        aside.grow(classes)
         for block in self._blocks(len(X)):
-            self.decision.add(self._encode(X[block]), columns[block], self._held_out(X[block]))
+            aside.add(self._encode(X[block]), columns[block], self._held_out(X[block]))
+        if isinstance(self.decision, Analytic) and isinstance(aside, Analytic) and self.decision.classes:
+            self.decision.grow(classes)
+            self.decision.merge(aside, torch.arange(classes, device=X.device))
+        else:
+            self.decision = aside
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> IF2Net:
         """Learn a stream: aside first, and merged in when all of it was good."""

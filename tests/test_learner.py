@@ -389,3 +389,22 @@ def test_a_deep_copy_goes_its_own_way(new_learner, digits, unchanged):
     learner = new_learner().learn(X[:100], y[:100])
     with unchanged(learner):
         copy.deepcopy(learner).learn(X[100:200], y[100:200].astype(int) + 10).forget(X[:50], y[:50])
+
+
+def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
+    X, y = digits
+    monkeypatch.setattr("if2net.learner.LEARNING_BLOCK", 40)
+    learner = new_learner().learn(X[:100], y[:100])
+    encode, calls = learner._encode, []
+
+    def interrupted(samples):
+        calls.append(len(samples))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return encode(samples)
+
+    monkeypatch.setattr(learner, "_encode", interrupted)
+    with unchanged(learner), pytest.raises(KeyboardInterrupt):
+        learner.learn(X[100:300], y[100:300])
+    monkeypatch.undo()
+    assert learner.learn(X[100:300], y[100:300]).decision.counts.sum() == 300

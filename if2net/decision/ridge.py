@@ -16,7 +16,7 @@ from if2net.errors import NumericalError
 # Where the search starts, and what is used where there is nothing to choose it on.
 DEFAULT_RIDGE = 1e-3
 # Below the smallest, rounding in G is larger than the ridge; above the largest, nothing is learned.
-SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-8}
+SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
 # The squared error asks for more ridge than the accuracy does: on validation streams of MNIST, FashionMNIST and
 # digits the smallest ridge within this factor of the least error classified best.
