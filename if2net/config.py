@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import torch
 
@@ -62,6 +63,7 @@ class Config:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         replacing = (  # None leaves the preset's
             ("activation", self.activation, ACTIVATIONS),
             ("way to standardise", self.standardise, MODES),
@@ -87,6 +89,15 @@ class Config:
             raise ConfigurationError(f"The width must be at least 1, not {self.width}.")
         if self.epochs < 0 or self.batch_size < 1:
             raise ConfigurationError("epochs must not be negative, and batch_size must be at least 1.")
+
+    def _check_kinds(self) -> None:
+        """Every value is of its setting's kind: `width=2.5` is an error here and not somewhere inside."""
+        hints = get_type_hints(type(self))
+        for setting in fields(self):
+            value, kinds = getattr(self, setting.name), get_args(hints[setting.name]) or (hints[setting.name],)
+            if not any(_is_a(value, kind) for kind in kinds):
+                wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+                raise ConfigurationError(f"The setting {setting.name} takes {wanted}, not {value!r}.")
 
     @classmethod
     def of(cls, **settings: Any) -> Config:
@@ -122,7 +133,16 @@ class Config:
         return RuleConfig(**{setting.name: getattr(self, setting.name) for setting in fields(RuleConfig)})
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The settings as plain Python values, for JSON."""
+        return {name: value.item() if hasattr(value, "item") else value for name, value in asdict(self).items()}
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    """NumPy's numbers count as Python's, whole numbers as floats, and True not as 1."""
+    if kind in (int, float):
+        wanted = numbers.Integral if kind is int else numbers.Real
+        return isinstance(value, wanted) and not isinstance(value, bool)
+    return isinstance(value, kind)
 
 
 def resolve_device(name: str) -> torch.device:

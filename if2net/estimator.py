@@ -198,8 +198,6 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             if inputs.is_batches(X, y):
                 learner.learn(X)
                 self._remember_features(learner)
-                if reset:
-                    self.__dict__.pop("feature_names_in_", None)
             elif y is None:
                 raise InputError(
                     "This IF2NetClassifier estimator requires y to be passed, but the target y is None; "
@@ -212,6 +210,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
                 learner.labels.check(labels)
                 check_classification_targets(labels)
                 learner.learn(samples, labels)
+                names = getattr(self, "feature_names_in_", None)
+                learner.feature_names = None if names is None else list(names)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -220,6 +220,9 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
     def _remember_features(self, learner: IF2Net) -> None:
         assert learner.encoder is not None
         self.n_features_in_ = learner.encoder.inputs
+        self.__dict__.pop("feature_names_in_", None)
+        if learner.feature_names is not None:
+            self.feature_names_in_ = np.array(learner.feature_names, dtype=object)
 
     def _check(self, X: Any, *, reset: bool = False) -> Any:
         """scikit-learn's own checks and its book-keeping of feature names; tensors stay where they are."""
@@ -246,6 +249,4 @@ def _wrap(learner: IF2Net, like: IF2NetClassifier) -> IF2NetClassifier:
     wrapped = IF2NetClassifier(**like.get_params())
     wrapped.learner_ = learner
     wrapped._remember_features(learner)
-    if hasattr(like, "feature_names_in_"):
-        wrapped.feature_names_in_ = like.feature_names_in_
     return wrapped

@@ -53,6 +53,7 @@ class IF2Net:
         self.decision: DecisionLayer | None = None
         self.tweaks: list[Tweak] = []  # one, or one a task where the representation is per-task
         self.tasks = 0
+        self.feature_names: list[str] | None = None  # of a frame; kept for the estimator, saved with the model
 
     # ------------------------------------------------------------------ learning
 
@@ -101,7 +102,7 @@ class IF2Net:
                 "A learner that has seen no data has no encoder to share; let it learn something before fork()."
             )
         other = IF2Net(self.config)
-        other.encoder = self.encoder
+        other.encoder, other.feature_names = self.encoder, self.feature_names
         other.tweaks = list(self.tweaks) if self.config.representation == "first" else []
         other.new_decision()
         return other
@@ -182,6 +183,7 @@ class IF2Net:
             "config": self.config.as_dict(),
             "classes": self.labels.known,
             "tasks": self.tasks,
+            "feature_names": self.feature_names,
         }
         modelfile.write(path, snapshot.take(self), header)
 
@@ -192,6 +194,7 @@ class IF2Net:
         try:
             net = cls(Config.of(**{**header["config"], "device": device}))
             snapshot.put(net, tensors, header["classes"], header["tasks"])
+            net.feature_names = header["feature_names"]
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"{path} does not hold a whole if2net model ({error} is missing).") from error
         return net

@@ -9,7 +9,4 @@ for dataset in mnist fashion-mnist; do
         $if2net run "$dataset-10/5" -m if2net --protocol "$protocol" --runs 5 --out "$out/$dataset-$protocol"
         rm -rf "$out/$dataset-$protocol/checkpoints"
     done
-    # The two bounds, from a plain network of three hidden layers.
-    $if2net run "$dataset-10/5" -m none -m joint --runs 5 --out "$out/$dataset-bounds"
-    rm -rf "$out/$dataset-bounds/checkpoints"
 done

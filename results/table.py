@@ -12,8 +12,6 @@ PAPER = {"mnist": "96.16", "fashion-mnist": "95.09"}
 ROWS = [
     ("IF2Net, default", "agnostic", "learner/{}-agnostic", "if2net"),
     ("IF2Net, the paper's gradient rule", "agnostic", "gradient/{}-agnostic-gradient", "if2net"),
-    ("joint training (upper bound)", "agnostic", "learner/{}-bounds", "joint"),
-    ("plain training (lower bound)", "agnostic", "learner/{}-bounds", "none"),
     ("IF2Net, the paper's layers", "aware: told the task", "learner/{}-aware", "if2net"),
     ("the same, the paper's gradient rule", "aware: told the task", "gradient/{}-aware-gradient", "if2net"),
     (

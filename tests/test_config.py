@@ -1,10 +1,12 @@
 """Settings: unknown ones are refused with the close names, and the estimator has the same ones."""
 
 import inspect
+import json
 import subprocess
 import sys
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from if2net import Config, IF2Net, IF2NetClassifier
@@ -114,3 +116,16 @@ def test_every_public_name_can_be_had_and_others_cannot():
     assert set(if2net.__all__) == set(dir(if2net))
     with pytest.raises(AttributeError, match="no attribute 'IF2Nett'"):
         if2net.IF2Nett  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "setting", [{"width": 2.5}, {"ridge": "a"}, {"epochs": True}, {"tweaked": 1}, {"encoder": None}, {"layers": 100}]
+)
+def test_a_value_of_another_kind_is_refused(setting):
+    with pytest.raises(ConfigurationError, match=f"The setting {next(iter(setting))} takes"):
+        Config.of(**setting)
+
+
+def test_numbers_of_numpy_are_numbers_and_can_be_saved():
+    plain = Config.of(width=np.int64(20), ridge=np.float32(0.5), step=1).as_dict()
+    assert json.loads(json.dumps(plain))["width"] == 20

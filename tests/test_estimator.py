@@ -260,3 +260,13 @@ def test_labels_in_one_column_are_taken_with_scikit_learns_warning(new_classifie
     with pytest.warns(match="A column-vector y was passed"):
         classifier = new_classifier().fit(X[:50], pd.DataFrame(y[:50]))
     assert classifier.classes_.tolist() == list(range(10))
+
+
+def test_feature_names_survive_the_file(tmp_path):
+    frame = pd.DataFrame({"length": [1.0, 2.0, 8.0, 9.0], "width": [0.1, 0.2, 0.8, 0.9]})
+    classifier = IF2NetClassifier(random_state=0, device="cpu", width=20).fit(frame, ["a", "a", "b", "b"])
+    classifier.save(tmp_path / "model.if2")
+    loaded = load(tmp_path / "model.if2", device="cpu")
+    assert list(loaded.feature_names_in_) == ["length", "width"]
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame[["width", "length"]])
