@@ -32,7 +32,7 @@ class Config:
     # Algorithm 1. `None` leaves the preset's own value.
     encoder: str = "wide"
     width: int | None = None  # of the last hidden layer; by the number of inputs when not given
-    layers: str | None = None  # such as 10x10,10x10,100x10
+    layers: str | None = None  # such as 10x10,10x10,200x10
     activation: str | None = None
     standardise: str | None = None
     tweaked: bool | None = None

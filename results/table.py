@@ -11,28 +11,7 @@ PAPER = {"mnist": "96.16", "fashion-mnist": "95.09"}
 # Heading, and for each row: who knows what, the folder's ending, and the method (with its variant) in it.
 ROWS = [
     ("IF2Net, default", "agnostic", "learner/{}-agnostic", "if2net"),
-    ("IF2Net, the paper's gradient rule", "agnostic", "gradient/{}-agnostic-gradient", "if2net"),
     ("IF2Net, the paper's layers", "aware: told the task", "learner/{}-aware", "if2net"),
-    ("the same, the paper's gradient rule", "aware: told the task", "gradient/{}-aware-gradient", "if2net"),
-    (
-        "IF2Net, the paper's layers",
-        "transductive, one task per batch",
-        "learner/{}-transductive",
-        "if2net (one task per batch)",
-    ),
-    ("IF2Net, the paper's layers", "transductive, tasks mixed", "learner/{}-transductive", "if2net (tasks mixed)"),
-    (
-        "the same, the paper's gradient rule",
-        "transductive, one task per batch",
-        "gradient/{}-transductive-gradient",
-        "if2net (one task per batch)",
-    ),
-    (
-        "the same, the paper's gradient rule",
-        "transductive, tasks mixed",
-        "gradient/{}-transductive-gradient",
-        "if2net (tasks mixed)",
-    ),
 ]
 
 

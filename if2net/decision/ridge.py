@@ -18,8 +18,8 @@ DEFAULT_RIDGE = 1e-3
 # Below the smallest, rounding in G is larger than the ridge; above the largest, nothing is learned.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
-# The squared error asks for more ridge than the accuracy does: on validation streams of MNIST, FashionMNIST and
-# digits the smallest ridge within this factor of the least error classified best.
+# The squared error asks for more ridge than the accuracy does, so the smallest ridge within this factor of the least
+# error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams.
 SLACK = 1.05
 # Fewer held-out samples than this say too little to choose by.
 ENOUGH_HELD_OUT = 10

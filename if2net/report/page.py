@@ -32,13 +32,13 @@ def write_report(results: dict[str, Any], folder: Path) -> Path:
 
 def render(results: dict[str, Any]) -> str:
     groups = {name: [run for run in results["runs"] if label(run) == name] for name in results["summary"]}
-    seeds = sorted({run["seed"] for run in results["runs"]})
+    seeds, methods = ({run[key] for run in results["runs"]} for key in ("seed", "method"))
     style = (files("if2net.report") / "style.css").read_text(encoding="utf-8")
     title = f"{results['scenario']}, {results['protocol']}"
     body = [
         f"<h1>{escape(results['scenario'])}</h1>",
         f"<p><strong>{escape(results['protocol'])}</strong> protocol. {EXPLAINED[results['protocol']]}</p>",
-        f'<p class="soft">{len(groups)} methods, {len(seeds)} {"seed" if len(seeds) == 1 else "seeds"}.</p>',
+        f'<p class="soft">{_count(len(methods), "method")}, {_count(len(seeds), "seed")}.</p>',
         "<h2>Summary</h2>",
         _summary(results["summary"]),
         "<h2>Accuracy on all tasks seen so far</h2>",
@@ -58,6 +58,10 @@ def render(results: dict[str, Any]) -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>'
         f"<body>{''.join(body)}</body></html>"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _summary(summary: dict[str, dict[str, float]]) -> str:

@@ -18,7 +18,7 @@ def test_every_preset_encodes_what_it_promises(preset):
 
 def test_the_paper_presets_are_the_paper():
     paper, other = PRESETS["paper"], PRESETS["paper-25x4"]
-    assert [layer.width for layer in paper.layers] == [layer.width for layer in other.layers] == [100, 100, 1000]
+    assert [layer.width for layer in paper.layers] == [layer.width for layer in other.layers] == [100, 100, 2000]
     for config in (paper, other):
         assert (config.activation, config.distribution, config.scale) == ("tanh", "uniform", 1.0)
         assert (config.tweaked, config.strength) == (True, 0.01)
