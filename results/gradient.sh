@@ -20,8 +20,7 @@ searches() {
 
 search() {
     dataset=$1 protocol=$2 encoder=$3 rule=$4
-    width=1000
-    [ "$encoder" = wide ] && width=2000
+    width=2000  # of the last hidden layer, for both encoders
     grid="--grid mu=9.3e-10,100 --grid epochs=5,20"
     [ "$rule" = gradient ] && grid="$grid --grid alpha=0.1,100"
     [ "$rule" = ewc ] && grid="$grid --set alpha=100 --grid fisher=1,100,10000"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -37,13 +38,11 @@ Progress = dict[str, float]
 Report = Callable[[Progress], None]
 
 
-class DecisionLayer:
+class DecisionLayer(ABC):
     """Statistics of everything learned, in two parts, and a β that some rule derives from them.
 
     `held` are the samples whose content picks them for choosing the ridge; they count in the final β as well.
     """
-
-    exact = False  # whether β is a function of the statistics alone, so that forgetting and merging are exact
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         self.config = config
@@ -74,8 +73,9 @@ class DecisionLayer:
         return self.fitting.Q + self.held.Q
 
     @property
+    @abstractmethod
     def beta(self) -> Tensor:
-        raise NotImplementedError
+        """The output weights, S × C."""
 
     @property
     def temperature(self) -> float:
@@ -122,8 +122,6 @@ class Analytic(DecisionLayer):
     The exact minimiser of ‖V_tβ − Y_t‖² + α(β − β_{t−1})ᵀP_t⁻¹(β − β_{t−1}): the joint ridge solution, whatever
     the order or the split of the data. β is solved only when somebody asks for it.
     """
-
-    exact = True
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         super().__init__(width, config, dtype, device)
