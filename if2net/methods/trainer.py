@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
+from if2net.errors import unknown
 from if2net.methods.base import Costs, Method, bytes_of
 from if2net.methods.network import Network
+
+SCOPES = ("seen", "current")
+NETWORK, STATE = "network.", "state."
 
 
 @dataclass(frozen=True)
@@ -25,81 +29,130 @@ class TrainerSettings:
     batch_size: int = 64
     epochs: int = 10
     steps: int = 1000  # at least so many steps a task, where it has few samples
+    scope: str = "seen"  # the loss is over the classes seen so far; `current`: over those of the task alone
+
+    def __post_init__(self) -> None:
+        if self.scope not in SCOPES:
+            raise unknown("scope", self.scope, SCOPES)
 
 
 class Trainer(Method):
-    """Cross-entropy over the classes seen so far, one task after the other."""
+    """Cross-entropy over the classes seen so far, one task after the other.
+
+    What a method keeps between tasks beside its network goes into `state`; it is saved, restored and counted.
+    """
 
     Settings = TrainerSettings
     network: Network  # made with the first task
+    optimiser: torch.optim.Optimizer  # made anew with each task
+    old: int = 0  # how many classes there were before the current task
+
+    def __init__(self, inputs: int, seed: int, device: torch.device, settings: TrainerSettings) -> None:
+        super().__init__(inputs, seed, device, settings)
+        self.state: dict[str, Tensor] = {}
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         samples, labels = self._samples(X), torch.from_numpy(y).to(self.device)
         self._make_room(int(labels.max()) + 1)
         self.begin(samples, labels)
-        self._train(*self.training_data(samples, labels))
+        self.train(*self.training_data(samples, labels))
         self.finish(samples, labels)
         self.tasks += 1
 
     # What a method may override.
 
+    def build(self, classes: int) -> Network:
+        """A new network for so many classes."""
+        generator = torch.Generator().manual_seed(self.seed)
+        return Network(self.inputs, classes, self.settings.hidden, self.settings.depth, generator)
+
+    def trained(self) -> list[nn.Parameter]:
+        """The parameters that the current task may move."""
+        return list(self.network.parameters())
+
     def begin(self, X: Tensor, y: Tensor) -> None:
-        """Before a task."""
+        """Before a task; the network has room for its classes already."""
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """What the task is trained on."""
         return X, y
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(self.network(X), y)
+        return self.cross_entropy(self.network(X), y)
+
+    def before_step(self, X: Tensor, y: Tensor) -> None:
+        """Gradients of the loss on this batch are there; they may still be changed."""
+
+    def after_step(self) -> None:
+        """The optimiser has moved the network."""
 
     def finish(self, X: Tensor, y: Tensor) -> None:
         """After a task."""
 
+    def scores(self, X: Tensor) -> Tensor:
+        """What a prediction is the largest of, one column a class seen so far."""
+        return self.network(X)
+
     # What it shares.
+
+    def cross_entropy(self, logits: Tensor, y: Tensor) -> Tensor:
+        if self.settings.scope == "current":
+            return F.cross_entropy(logits[:, self.old :], y - self.old)
+        return F.cross_entropy(logits, y)
 
     @torch.no_grad()
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        found = [self.network(part).argmax(dim=1) for part in self._samples(X).split(4096)]
+        found = [self.scores(part).argmax(dim=1) for part in self._samples(X).split(4096)]
         return torch.cat(found).cpu().numpy()
 
     def tensors(self) -> dict[str, Tensor]:
-        return {f"network.{name}": value.detach() for name, value in self.network.state_dict().items()}
+        network = {NETWORK + name: value.detach() for name, value in self.network.state_dict().items()}
+        return network | {STATE + name: value for name, value in self.state.items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        prefix = "network."
-        state = {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
-        self.network = self._new_network(len(state["head.bias"]))
-        self.network.load_state_dict(state)
+        weights = _under(NETWORK, tensors)
+        self.network = self.build(len(weights["head.bias"])).to(self.device)
+        self.network.load_state_dict(weights)
+        self.state = {name: value.to(self.device) for name, value in _under(STATE, tensors).items()}
 
     def costs(self) -> Costs:
         parameters = sum(parameter.numel() for parameter in self.network.parameters())
         return Costs(bytes_of(self.tensors()), 0, parameters)
 
-    def _new_network(self, classes: int) -> Network:
-        generator = torch.Generator().manual_seed(self.seed)
-        network = Network(self.inputs, classes, self.settings.hidden, self.settings.depth, generator)
-        return network.to(self.device)
-
-    def _make_room(self, classes: int) -> None:
-        if self.tasks == 0:
-            self.network = self._new_network(classes)
-        self.network.generator = self._generator(salt=1)
-        self.network.grow(classes)
-
-    def _generator(self, salt: int) -> torch.Generator:
-        return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
-
-    def _samples(self, X: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(self.device)
-
-    def _train(self, X: Tensor, y: Tensor) -> None:
-        optimiser = torch.optim.SGD(self.network.parameters(), lr=self.settings.rate, momentum=self.settings.momentum)
-        generator = self._generator(salt=2)
+    def train(self, X: Tensor, y: Tensor) -> None:
+        """Minimise the loss over these samples."""
+        self.optimiser = torch.optim.SGD(self.trained(), lr=self.settings.rate, momentum=self.settings.momentum)
+        generator = self.generator(salt=2)
         batches = math.ceil(len(X) / self.settings.batch_size)
         for _ in range(max(self.settings.epochs, math.ceil(self.settings.steps / batches))):
             order = torch.randperm(len(X), generator=generator).to(self.device)
             for batch in order.split(self.settings.batch_size):
-                optimiser.zero_grad(set_to_none=True)
-                self.loss(X[batch], y[batch]).backward()
-                optimiser.step()
+                self.step(X[batch], y[batch])
+
+    def step(self, X: Tensor, y: Tensor) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        self.loss(X, y).backward()
+        self.before_step(X, y)
+        self.optimiser.step()
+        self.after_step()
+
+    def generator(self, salt: int) -> torch.Generator:
+        """Randomness that depends on the seed, the number of the task and the salt alone."""
+        return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
+
+    def _make_room(self, classes: int) -> None:
+        if self.tasks == 0:
+            self.network = self.build(classes).to(self.device)
+            self.old = 0
+        else:
+            self.old = self.network.classes
+        self.network.generator = self.generator(salt=1)
+        self.network.grow(classes)
+
+    def _samples(self, X: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(self.device)
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors whose name begins so, by the rest of their name."""
+    return {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
