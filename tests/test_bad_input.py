@@ -42,7 +42,7 @@ BAD_SAMPLES = {
 BAD_LATER_SAMPLES = {
     "fewer features": (lambda X: X[:, :-1], "give the same features"),
     "more features": (lambda X: np.hstack([X, X]), "give the same features"),
-    "far out of range": (with_value(1e30), "start a new learner"),
+    "far out of range": (with_value(1e38), "start a new learner"),
 }
 BAD_LABELS = {
     "too few labels": (lambda y: y[:-1], "give one label for each sample"),

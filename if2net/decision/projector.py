@@ -27,31 +27,50 @@ def free_share(P: Tensor) -> float:
 class RecursiveProjector:
     """The paper's recursion, batch by batch: P ← P − PVᵀ(αI + VPVᵀ)⁻¹VP, from P = I (Woodbury).
 
-    The faithful mode: it needs no G, but its rounding accumulates, so it runs in float64, is made symmetric
-    after each step and stops as soon as P is no longer a projector's. With `batch_mean` each batch counts as
-    its mean row, as in OWM: cheaper, and how much is remembered then depends on the batch size.
+    The faithful mode: it needs no G, but its rounding accumulates, so it runs in float64, keeps P symmetric and
+    stops as soon as P is no longer a projector's. With `batch_mean` each batch counts as its mean row, as in OWM:
+    cheaper, and how much is remembered then depends on the batch size. Looking at P waits for the device; who
+    updates at every step turns `checked` off and asks whether it is `healthy` now and then.
     """
 
     def __init__(
-        self, width: int, alpha: float, *, batch_mean: bool = False, device: torch.device | str = "cpu"
+        self,
+        width: int,
+        alpha: float,
+        *,
+        batch_mean: bool = False,
+        checked: bool = True,
+        device: torch.device | str = "cpu",
     ) -> None:
         self.P = torch.eye(width, dtype=torch.float64, device=device)
         self.alpha = alpha
         self.batch_mean = batch_mean
+        self.checked = checked
 
     def update(self, V: Tensor) -> None:
         V = V.double()
         if self.batch_mean:
             V = V.mean(dim=0, keepdim=True)
-        PV = self.P @ V.T
-        inner = V @ PV
-        inner.diagonal().add_(self.alpha)
-        updated = self.P - PV @ torch.linalg.solve(inner, PV.T)
-        updated = (updated + updated.T) / 2
-        diagonal = updated.diagonal()
-        if not bool(torch.isfinite(diagonal).all()) or float(diagonal.min()) <= 0 or float(diagonal.max()) > 1.001:
+        updated = self.P - self._change(V)
+        if self.checked and not healthy(updated):
             raise NumericalError(
                 "The recursive projector has lost positive-definiteness to rounding; use projector='exact', "
                 "which derives P from G, or a larger alpha."
             )
         self.P = updated
+
+    def _change(self, V: Tensor) -> Tensor:
+        """PVᵀ(αI + VPVᵀ)⁻¹VP."""
+        PV = self.P @ V.T
+        inner = V @ PV
+        inner.diagonal().add_(self.alpha)
+        if len(V) == 1:  # a number is divided by: nothing to solve, and symmetric as it is
+            return PV @ PV.T / inner
+        change = PV @ torch.linalg.solve(inner, PV.T)
+        return (change + change.T) / 2
+
+
+def healthy(P: Tensor) -> bool:
+    """Whether P can still be a projector's: its diagonal lies in (0, 1]."""
+    diagonal = P.diagonal()
+    return bool(torch.isfinite(diagonal).all()) and float(diagonal.min()) > 0 and float(diagonal.max()) <= 1.001

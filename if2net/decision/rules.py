@@ -11,7 +11,8 @@ from torch import Tensor
 
 from if2net.decision.calibration import temperature
 from if2net.decision.projector import free_share, projector
-from if2net.decision.ridge import absolute_ridge, choose_ridge, solve
+from if2net.decision.ridge import absolute_ridge, solve
+from if2net.decision.ridge_choice import choose_ridge
 from if2net.decision.statistics import Statistics
 
 

@@ -139,6 +139,7 @@ class DenseEncoder:
         yield "encoder.mean", self._standardiser.mean
         yield "encoder.scale", self._standardiser.scale
         yield "encoder.clip", self._standardiser.mean.new_tensor([self._standardiser.clip])
+        yield "encoder.power", self._standardiser.mean.new_tensor([self._standardiser.power])
         if self.centre is not None:
             yield "encoder.centre", self.centre
         for depth, weights in enumerate(self.weights):
@@ -146,7 +147,10 @@ class DenseEncoder:
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         self.standardiser = Standardiser(
-            tensors["encoder.mean"], tensors["encoder.scale"], float(tensors["encoder.clip"])
+            tensors["encoder.mean"],
+            tensors["encoder.scale"],
+            float(tensors["encoder.clip"]),
+            float(tensors["encoder.power"]),
         )
         self.centre = tensors.get("encoder.centre")
         self.weights = [tensors[f"encoder.weights.{depth}"] for depth in range(len(self.config.layers))]

@@ -22,7 +22,7 @@ PRESETS: dict[str, EncoderConfig] = {
     # The default, for any feature matrix: one wide random layer whose weights follow the spread of the first data,
     # and a direct link.
     "wide": EncoderConfig(
-        layers=(), activation="relu", distribution="normal", follow=0.25, centre=True, direct=True, bias=True
+        layers=(), activation="relu", distribution="normal", follow=0.15, centre=True, direct=True, bias=True
     ),
     "paper": PAPER,
     # The same with the paper's other blocks, 25 groups of 4 nodes.
@@ -36,9 +36,9 @@ def automatic_width(inputs: int) -> int:
     """The width of the default encoder: enough for images on two cores, light for small tables.
 
     >>> automatic_width(4), automatic_width(784)
-    (1000, 5000)
+    (1000, 6000)
     """
-    return max(1000, min(5000, 8 * inputs))
+    return max(1000, min(6000, 8 * inputs))
 
 
 def encoder_config(

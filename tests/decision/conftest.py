@@ -1,6 +1,8 @@
 import pytest
 import torch
 
+from if2net.decision.statistics import Statistics
+
 
 def make_task(samples, width, classes, *, seed=0, rank=None):
     """V and y in float64: noisy class centres times a mixing matrix, so that features depend on each other."""
@@ -16,3 +18,16 @@ def make_task(samples, width, classes, *, seed=0, rank=None):
 @pytest.fixture(scope="session")
 def task():
     return make_task
+
+
+def count(V, y, classes=5):
+    """The statistics of these samples."""
+    statistics = Statistics(V.shape[1], V.dtype)
+    statistics.grow(classes)
+    statistics.add(V, y)
+    return statistics
+
+
+@pytest.fixture(scope="session")
+def counted():
+    return count

@@ -25,7 +25,7 @@ def test_the_paper_presets_are_the_paper():
     assert {layer.nodes for layer in other.layers} == {4}
 
 
-@pytest.mark.parametrize(("inputs", "width"), [(1, 1000), (125, 1000), (200, 1600), (784, 5000), (10_000, 5000)])
+@pytest.mark.parametrize(("inputs", "width"), [(1, 1000), (125, 1000), (200, 1600), (784, 6000), (10_000, 6000)])
 def test_the_default_width_grows_with_the_inputs_between_two_bounds(inputs, width):
     assert automatic_width(inputs) == width
     assert encoder_config("wide", inputs).layers == (Blocks(width, 1),)

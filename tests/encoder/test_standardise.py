@@ -14,9 +14,30 @@ def samples(units=(1.0, 1.0, 1.0), count=200):
     ("units", "mode"), [((1.0, 0.5, 2.0), "common"), ((1.0, 0.02, 1.0), "common"), ((1.0, 1000.0, 1.0), "feature")]
 )
 def test_auto_gives_features_their_own_scale_where_units_differ_a_hundredfold(units, mode):
-    X = samples(units)
+    X = samples(units) - 4  # some are negative
     assert torch.equal(Standardiser.fit(X, "auto").scale, Standardiser.fit(X, mode).scale)
     assert not torch.equal(Standardiser.fit(X, "feature").scale, Standardiser.fit(X, "common").scale)
+
+
+@pytest.mark.parametrize("lowest", [0.0, -0.001])
+def test_auto_takes_numbers_that_are_never_negative_for_intensities(lowest):
+    X = samples() - 3
+    X[0, 0] = lowest
+    assert Standardiser.fit(X, "auto").power == (0.5 if lowest == 0 else 0.0)
+
+
+def test_brightness_counts_by_its_root_and_nothing_is_lost():
+    X = samples() - 3
+    standardiser = Standardiser.fit(X, "intensity")
+    evened = [standardiser(factor * X) * standardiser.scale + standardiser.mean for factor in (1.0, 4.0)]
+    torch.testing.assert_close(evened[1], 2 * evened[0])
+    torch.testing.assert_close(evened[0] * evened[0].norm(dim=1, keepdim=True), X)
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30, 1e30])
+def test_a_black_and_a_very_bright_sample_stay_finite(size):
+    standardiser = Standardiser.fit(samples().float() - 3, "intensity")
+    assert bool(torch.isfinite(standardiser(torch.full((1, 3), size))).all())
 
 
 def test_auto_is_not_misled_by_a_few_pixels_that_hardly_move():

@@ -1,0 +1,80 @@
+"""β(α) = (G + αI)⁻¹Q for all α near a centre, from one factorisation."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from if2net.decision.ridge import factor
+from if2net.decision.statistics import Statistics, symmetric_product
+
+# Enough for three digits of the error at 1.5 decades from the centre; the residual shrinks by 0.7 a step there.
+STEPS = 16
+
+
+class RidgePath:
+    """Held-out errors of β(α), for any α, at the price of one factorisation.
+
+    With M = G + α₀I the system is (I + (α − α₀)M⁻¹)β = M⁻¹Q. The Krylov space of M⁻¹ and M⁻¹q does not depend on α,
+    so a few Lanczos steps for each column q give K and a tridiagonal T with M⁻¹K ≈ KT, and then
+    β(α) ≈ ‖M⁻¹q‖ K(I + (α − α₀)T)⁻¹e₁ for every α at once. It is exact at α₀, and good within two decades of it.
+    """
+
+    def __init__(self, fitting: Statistics, held: Statistics, centre: float) -> None:
+        self.centre = centre
+        lower = factor(fitting.G, centre)
+        start = _apply_inverse(lower, fitting.Q.to(lower.dtype))
+        self.length = start.norm(dim=0)
+        self.K, self.T = _lanczos(lower, start, min(STEPS, fitting.width))
+        self._project(held)
+
+    def _project(self, held: Statistics) -> None:
+        """KᵀG_hK and KᵀQ_h, all that the held-out error needs of the held-out samples."""
+        steps, width, classes = self.K.shape
+        flat = self.K.permute(1, 0, 2).reshape(width, -1).to(held.G.dtype)
+        product = symmetric_product(held.G, flat).reshape(width, steps, classes).to(self.K.dtype)
+        self.curvature = torch.einsum("isc,sjc->cij", self.K, product).double()
+        self.slope = torch.einsum("isc,sc->ci", self.K, held.Q.to(self.K.dtype)).double()
+        self.samples = held.samples
+
+    def coordinates(self, alpha: float) -> Tensor:
+        """z with β(α) ≈ Kz, one row a class."""
+        steps = self.T.shape[1]
+        identity = torch.eye(steps, dtype=torch.float64, device=self.T.device)
+        system = identity + (alpha - self.centre) * self.T.double()
+        return torch.linalg.solve(system, self.length.double()[:, None] * identity[0])
+
+    def error(self, alpha: float) -> float:
+        """‖V_hβ − Y_h‖²/n_h = (zᵀKᵀG_hKz − 2zᵀKᵀQ_h + n_h)/n_h, summed over the classes."""
+        z = self.coordinates(alpha)
+        fitted = torch.einsum("ci,cij,cj->", z, self.curvature, z)
+        return float(fitted - 2 * (z * self.slope).sum() + self.samples) / self.samples
+
+
+def _apply_inverse(lower: Tensor, B: Tensor) -> Tensor:
+    """M⁻¹B; two triangular solves, which unlike `cholesky_solve` do not copy the factor."""
+    half = torch.linalg.solve_triangular(lower, B, upper=False)
+    return torch.linalg.solve_triangular(lower.mT, half, upper=True)
+
+
+def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    """K (steps × S × C), orthonormal for each column of `start`, and T (C × steps × steps)."""
+    K = start.new_zeros(steps, *start.shape)
+    T = start.new_zeros(start.shape[1], steps, steps)
+    K[0] = _unit(start)
+    for step in range(steps):
+        following = _apply_inverse(lower, K[step])
+        T[:, step, step] = (K[step] * following).sum(dim=0)
+        if step + 1 == steps:
+            break
+        known = K[: step + 1]
+        for _ in range(2):  # once is not enough in float32
+            following = following - torch.einsum("isc,ic->sc", known, torch.einsum("isc,sc->ic", known, following))
+        T[:, step, step + 1] = T[:, step + 1, step] = following.norm(dim=0)
+        K[step + 1] = _unit(following)
+    return K, T
+
+
+def _unit(columns: Tensor) -> Tensor:
+    """Columns of length 1; a zero column, where the space is exhausted, stays zero."""
+    return columns / columns.norm(dim=0).clamp(min=torch.finfo(columns.dtype).tiny)

@@ -1,0 +1,68 @@
+import pytest
+import torch
+
+from if2net.decision.ridge import absolute_ridge, solve
+from if2net.decision.ridge_choice import (
+    DEFAULT_RIDGE,
+    ENOUGH_HELD_OUT,
+    LARGEST_RIDGE,
+    SLACK,
+    SMALLEST_RIDGE,
+    choose_ridge,
+)
+from if2net.decision.statistics import one_hot, symmetric
+
+each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+
+
+def labelled(counted, kind, seed, dtype):
+    """100 samples of 60 features: labels that are pure noise, or written into four of the features."""
+    generator = torch.Generator().manual_seed(seed)
+    V = torch.randn(200, 60, generator=generator, dtype=dtype)
+    y = torch.randint(0, 4, (200,), generator=generator)
+    if kind == "clean":
+        V[:, :4] = 3 * one_hot(y, 4, dtype) + 0.01 * V[:, :4]
+    return counted(V[:100], y[:100]), counted(V[100:], y[100:])
+
+
+def held_out_error(fitting, held, alpha):
+    """‖V_hβ − Y_h‖²/n_h with β solved directly."""
+    beta = solve(fitting.G, fitting.Q, alpha)
+    fitted = (beta * (symmetric(held.G) @ beta)).sum() - 2 * (beta * held.Q).sum()
+    return float(fitted + held.samples) / held.samples
+
+
+@pytest.mark.parametrize("held_samples", [0, 1, ENOUGH_HELD_OUT - 1])
+def test_too_few_held_out_samples_leave_the_default_ridge(counted, task, held_samples):
+    V, y = task(60, 8, 4)
+    assert choose_ridge(counted(V, y), counted(V[:held_samples], y[:held_samples])) == DEFAULT_RIDGE
+
+
+def test_nothing_to_fit_leaves_the_default_ridge(counted, task):
+    V, y = task(60, 8, 4)
+    assert choose_ridge(counted(V[:0], y[:0]), counted(V, y)) == DEFAULT_RIDGE
+
+
+@each_dtype
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_asks_for_a_large_ridge_and_clean_data_for_a_small_one(counted, dtype, seed):
+    noise, clean = (choose_ridge(*labelled(counted, kind, seed, dtype)) for kind in ("noise", "clean"))
+    assert 1 <= noise <= LARGEST_RIDGE
+    assert SMALLEST_RIDGE[dtype] * 0.99 <= clean <= 1e-4
+
+
+def test_the_chosen_ridge_fits_the_held_out_samples_nearly_as_well_as_any_decade(counted, task):
+    V, y = task(120, 40, 4)
+    fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])
+
+    def error(ridge):
+        return held_out_error(fitting, held, absolute_ridge(fitting.G, ridge))
+
+    assert error(choose_ridge(fitting, held)) <= 1.01 * SLACK * min(error(10.0**decade) for decade in range(-8, 3))
+
+
+def test_a_gram_matrix_that_no_ridge_can_mend_still_ends_the_search(counted, task):
+    V, y = task(60, 8, 4)
+    broken = counted(V, y)
+    broken.G[0, 0] = -1000.0
+    assert choose_ridge(broken, counted(V, y)) == DEFAULT_RIDGE
