@@ -5,17 +5,20 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge
 from if2net.decision.ridge_path import RidgePath
-from if2net.decision.statistics import Statistics
+from if2net.decision.statistics import Statistics, symmetric_norm
 from if2net.errors import NumericalError
 
 # Where the search starts, and what is used where there is nothing to choose it on.
 DEFAULT_RIDGE = 1e-3
-# Below the smallest, rounding in G is larger than the ridge; above the largest, nothing is learned.
+# Less ridge than this was never better; above the largest, nothing is learned.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
+# α must be so many times the rounding of G, or G + αI need not be positive definite.
+ROUNDINGS = 4
 # The squared error asks for more ridge than the accuracy does, so the smallest ridge within this factor of the least
 # error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams.
 SLACK = 1.05
@@ -33,12 +36,13 @@ def choose_ridge(fitting: Statistics, held: Statistics) -> float:
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
         return DEFAULT_RIDGE
-    centre, seen = _half_decades(DEFAULT_RIDGE), set[int]()
+    allowed = range(math.ceil(_place(smallest_ridge(fitting.G))), round(_place(LARGEST_RIDGE)) + 1)
+    centre, seen = max(round(_place(DEFAULT_RIDGE)), allowed.start), set[int]()
     errors: dict[int, float] = {}
-    while centre not in seen and _allowed(centre, fitting):
+    while centre in allowed and centre not in seen:
         seen.add(centre)
         try:
-            errors = _errors(fitting, held, centre)
+            errors = _errors(fitting, held, centre, allowed)
         except NumericalError:  # too small a ridge for these features
             centre += REACH
             continue
@@ -47,19 +51,27 @@ def choose_ridge(fitting: Statistics, held: Statistics) -> float:
             break
         centre = best
     good = [place for place, error in errors.items() if error <= SLACK * min(errors.values())]
-    return 10.0 ** (min(good) / 2) if good else DEFAULT_RIDGE
+    return _ridge(min(good)) if good else DEFAULT_RIDGE
 
 
-def _errors(fitting: Statistics, held: Statistics, centre: int) -> dict[int, float]:
+def smallest_ridge(G: Tensor) -> float:
+    """The relative ridge below which rounding in G is larger: its largest eigenvalue is at most ‖G‖."""
+    mean_diagonal = float(G.diagonal().double().mean())
+    rounding = ROUNDINGS * torch.finfo(G.dtype).eps * symmetric_norm(G)
+    return max(SMALLEST_RIDGE[G.dtype], rounding / mean_diagonal if mean_diagonal > 0 else 0.0)
+
+
+def _errors(fitting: Statistics, held: Statistics, centre: int, allowed: range) -> dict[int, float]:
     """The held-out error at every allowed half decade within reach of the centre."""
-    path = RidgePath(fitting, held, absolute_ridge(fitting.G, 10.0 ** (centre / 2)))
-    places = [place for place in range(centre - REACH, centre + REACH + 1) if _allowed(place, fitting)]
-    return {place: path.error(absolute_ridge(fitting.G, 10.0 ** (place / 2))) for place in places}
+    path = RidgePath(fitting, held, absolute_ridge(fitting.G, _ridge(centre)))
+    places = [place for place in range(centre - REACH, centre + REACH + 1) if place in allowed]
+    return {place: path.error(absolute_ridge(fitting.G, _ridge(place))) for place in places}
 
 
-def _allowed(place: int, fitting: Statistics) -> bool:
-    return SMALLEST_RIDGE[fitting.G.dtype] * 0.99 <= 10.0 ** (place / 2) <= LARGEST_RIDGE * 1.01
+def _ridge(place: int) -> float:
+    """Places are half decades: 10^(place/2)."""
+    return 10.0 ** (place / 2)
 
 
-def _half_decades(ridge: float) -> int:
-    return round(2 * math.log10(ridge))
+def _place(ridge: float) -> float:
+    return 2 * math.log10(ridge) - 1e-9  # so that a ridge that is a half decade stays one when rounded up

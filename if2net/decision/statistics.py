@@ -36,8 +36,17 @@ def symmetric(G: Tensor) -> Tensor:
     return lower + torch.tril(lower, -1).T
 
 
+def symmetric_norm(G: Tensor) -> float:
+    """‖G‖ (Frobenius) from the lower triangle alone."""
+    squares = G.new_zeros((), dtype=torch.float64)
+    for rows in block_rows(len(G)):
+        squares += 2 * G[rows, : rows.start].square().sum(dtype=torch.float64)
+        squares += G[rows, rows].square().sum(dtype=torch.float64)
+    return float(squares.sqrt())
+
+
 class Statistics:
-    """Sufficient statistics of ridge regression onto one-hot labels.
+    """Sufficient statistics of ridge regression onto one-hot labels; with `gram` off only Q and the counts are kept.
 
     >>> statistics = Statistics(width=3)
     >>> statistics.grow(2)
@@ -50,14 +59,22 @@ class Statistics:
     True
     """
 
-    def __init__(self, width: int, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> None:
-        self.G = torch.zeros(width, width, dtype=dtype, device=device)
+    def __init__(
+        self,
+        width: int,
+        dtype: torch.dtype = torch.float32,
+        device: torch.device | str = "cpu",
+        *,
+        gram: bool = True,
+    ) -> None:
+        size = width if gram else 0
+        self.G = torch.zeros(size, size, dtype=dtype, device=device)
         self.Q = torch.zeros(width, 0, dtype=dtype, device=device)
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
 
     @property
     def width(self) -> int:
-        return len(self.G)
+        return len(self.Q)
 
     @property
     def classes(self) -> int:
@@ -102,7 +119,7 @@ class Statistics:
         if len(V) == 0:
             return
         V = V.to(self.G.dtype)
-        for rows in block_rows(self.width):
+        for rows in block_rows(len(self.G)):
             self.G[rows, : rows.stop].addmm_(V[:, rows].T, V[:, : rows.stop], alpha=sign)
         self.Q.addmm_(V.T, one_hot(y, self.classes, V.dtype), alpha=sign)
         self.counts += sign * torch.bincount(y, minlength=self.classes)

@@ -9,6 +9,7 @@ from if2net.decision.ridge_choice import (
     SLACK,
     SMALLEST_RIDGE,
     choose_ridge,
+    smallest_ridge,
 )
 from if2net.decision.statistics import one_hot, symmetric
 
@@ -66,3 +67,15 @@ def test_a_gram_matrix_that_no_ridge_can_mend_still_ends_the_search(counted, tas
     broken = counted(V, y)
     broken.G[0, 0] = -1000.0
     assert choose_ridge(broken, counted(V, y)) == DEFAULT_RIDGE
+
+
+@each_dtype
+def test_a_dominant_direction_asks_for_a_ridge_above_the_rounding_of_G(counted, task, dtype):
+    V, y = task(2000, 300, 4, rank=20)
+    V = (V + 30).to(dtype)  # a large mean: one eigenvalue is far above all others, and most are zero
+    fitting, held = counted(V[::2], y[::2]), counted(V[1::2], y[1::2])
+    rounding = torch.linalg.eigvalsh(symmetric(fitting.G).double())[-1] * torch.finfo(dtype).eps
+    assert absolute_ridge(fitting.G, smallest_ridge(fitting.G)) >= rounding
+    ridge = choose_ridge(fitting, held)
+    assert ridge >= smallest_ridge(fitting.G) * 0.99
+    assert bool(torch.isfinite(solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, ridge))).all())

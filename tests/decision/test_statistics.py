@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from if2net.decision.statistics import BLOCK, Statistics, one_hot, symmetric, symmetric_product
+from if2net.decision.statistics import BLOCK, Statistics, one_hot, symmetric, symmetric_norm, symmetric_product
 
 WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
 
@@ -109,3 +109,22 @@ def test_features_of_another_precision_are_counted_in_the_own_one(task):
     statistics.grow(3)
     statistics.add(V.float(), y)
     assert_counts(statistics, V.float().double(), y, 3)
+
+
+def test_without_the_gram_matrix_sums_and_counts_are_the_same(task):
+    V, y = task(40, 7, 3)
+    sums, whole = Statistics(7, torch.float64, gram=False), counted(V, y, 3)
+    sums.grow(3)
+    sums.add(V, y)
+    assert (sums.width, sums.G.numel()) == (7, 0)
+    assert torch.equal(sums.Q, whole.Q)
+    assert torch.equal(sums.counts, whole.counts)
+
+
+@pytest.mark.parametrize("width", [7, BLOCK + 20])
+def test_the_norm_of_G_needs_its_lower_triangle_only(task, width):
+    V, y = task(50, width, 2)
+    statistics = Statistics(width, torch.float64)
+    statistics.grow(2)
+    statistics.add(V, y)
+    assert symmetric_norm(statistics.G) == pytest.approx(float((V.T @ V).norm()), rel=1e-12)
