@@ -1,14 +1,24 @@
 #!/usr/bin/env bash
-# Why the default encoder and ridge are what they are: agnostic ACC on held-back training data of a stream that is
-# never reported. usage: IF2NET_DATA=DIR results/encoder.sh OUT
+# Why the default encoder and ridge are what they are: ACC on held-back training data of a stream that is never
+# reported (agnostic unless the name says aware). usage: IF2NET_DATA=DIR results/encoder.sh OUT [JOBS]
 set -euo pipefail
-out=$1
-if2net=${IF2NET:-if2net}
-for dataset in digits mnist fashion-mnist; do
-    tune() { $if2net tune "$dataset-10/5" -m if2net "${@:2}" --out "$out/$dataset-$1.json"; }
-    tune preset --grid encoder=wide,linear,paper,paper-25x4
-    tune weights --set width=2000 --grid follow=0,0.25,0.5 --grid direct=true,false
-    tune activation --set width=2000 --grid activation=relu,tanh,sigmoid
-    tune width --grid width=500,1000,2000,4000
-    tune ridge --set width=2000 --grid ridge=auto,1e-4,1e-3,1e-2,1e-1
-done
+export out=$1 if2net=${IF2NET:-if2net}
+mkdir -p "$out"
+
+# Name and grid of every search.
+searches() {
+    for dataset in digits mnist fashion-mnist; do
+        echo "$dataset preset --grid encoder=wide,linear,paper,paper-25x4"
+        echo "$dataset standardise --grid standardise=intensity,common,feature"
+        echo "$dataset weights --grid follow=0,0.1,0.15,0.25,0.5 --grid direct=true,false"
+        echo "$dataset activation --grid activation=relu,tanh,sigmoid"
+        echo "$dataset width --grid width=500,1000,2000,4000,6000,8000"
+        echo "$dataset ridge --grid ridge=auto,1e-4,1e-3,1e-2,1e-1"
+    done
+    for dataset in mnist fashion-mnist; do echo "$dataset aware-width --protocol aware --grid width=500,1000,2000"; done
+}
+
+search() { $if2net tune "$1-10/5" -m if2net "${@:3}" --out "$out/$1-$2.json" > /dev/null; }
+
+export -f search
+searches | xargs -P "${2:-1}" -I{} bash -c "search {}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The best that the paper's own gradient rule (and, with RULES="gradient ewc", IF2Net-EWC) reaches, 5 seeds.
-# Their settings are found first, on held-back training data of a stream that is never reported (tune/*.json).
-# usage: IF2NET_DATA=DIR results/gradient.sh OUT [JOBS]
+# The best that each rule reaches under each protocol, 5 seeds: the paper's own gradient rule, IF2Net-EWC, and the analytic
+# rule where it is transductive. Settings are found first, on held-back training data of a stream that is never reported
+# (tune/*.json). It goes on where it stopped.
+# usage: IF2NET_DATA=DIR results/searched.sh OUT [JOBS]
 set -euo pipefail
 out=$1
 jobs=${2:-1}
@@ -11,7 +12,8 @@ mkdir -p "$tune"
 # Dataset, protocol, encoder and rule of every search; the wide encoder has nothing to gain from knowing the task.
 searches() {
     for dataset in mnist fashion-mnist; do
-        for rule in ${RULES:-gradient}; do
+        echo "$dataset transductive paper analytic"
+        for rule in gradient ewc; do
             for protocol in agnostic aware transductive; do echo "$dataset $protocol paper $rule"; done
             echo "$dataset agnostic wide $rule"
         done
@@ -20,20 +22,24 @@ searches() {
 
 search() {
     dataset=$1 protocol=$2 encoder=$3 rule=$4
-    width=2000  # of the last hidden layer, for both encoders
-    grid="--grid mu=9.3e-10,100 --grid epochs=5,20"
-    [ "$rule" = gradient ] && grid="$grid --grid alpha=0.1,100"
-    [ "$rule" = ewc ] && grid="$grid --set alpha=100 --grid fisher=1,100,10000"
+    file=$tune/$dataset-$protocol-$rule-$encoder.json
+    [ -f "$file" ] && return
+    case $rule in
+        analytic) grid="--grid ridge=auto,1e-4,1e-2,1" ;;
+        gradient) grid="--grid mu=9.3e-10,100 --grid epochs=5,20 --grid alpha=0.1,100" ;;
+        ewc) grid="--grid mu=9.3e-10,100 --grid epochs=5,20 --grid fisher=1,100,10000 --set alpha=100" ;;
+    esac
+    # The last hidden layer is 2,000 wide in both encoders.
     $if2net tune "$dataset-10/5" -m if2net --protocol "$protocol" --set rule="$rule" --set encoder="$encoder" \
-        --set width=$width $grid --out "$tune/$dataset-$protocol-$rule-$encoder.json" > /dev/null
+        --set width=2000 $grid --out "$file" > /dev/null
 }
 
-# The encoder and the settings that were best, as --set words.
+# The encoder and the settings that were best, as --set words; where there are two variants, best with one task a batch.
 best() {
     python3 - "$tune/$1-$2-$3" <<'PY'
 import glob, json, sys
 found = [json.load(open(name)) for name in sorted(glob.glob(sys.argv[1] + "-*.json"))]
-score = lambda search: max(entry.get("acc", entry.get("one task per batch")) for entry in search["tried"])
+score = lambda search: max(entry.get("acc", entry.get("one task per batch", 0)) for entry in search["tried"])
 search = max(found, key=score)
 settings = {key: value for _, key, value in search["fixed"]} | next(iter(search["best"].values()))
 print(" ".join(f"--set {key}={value}" for key, value in settings.items()))

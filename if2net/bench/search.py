@@ -11,7 +11,7 @@ from if2net.bench.protocol import PROTOCOLS
 from if2net.bench.runner import Plan, learn_stream, matrix
 from if2net.bench.settings import Given, resolve
 from if2net.data import Dataset, Scenario
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, NumericalError
 
 # Reported runs use seeds from 0 on; this stream is for searching only.
 SEARCH_SEED = 1_000_003
@@ -52,18 +52,14 @@ def search(
     """
     tried: list[dict[str, Any]] = []
     for values in itertools.product(*grid.values()):
-        combination: Given = [(None, key, value) for key, value in zip(grid, values, strict=True)]
+        chosen = dict(zip(grid, values, strict=True))
+        combination: Given = [(None, key, value) for key, value in chosen.items()]
         settings = resolve([method], protocol, [*(fixed or []), *combination])
         plan = Plan(scenario, settings, (SEARCH_SEED,), protocol, device, validation=True)
-        run = learn_stream(plan, data, method, settings[method], SEARCH_SEED)
-        found = {variant or "acc": metrics.acc(matrix(rows)) for variant, rows in run.rows.items()}
-        tried.append({"settings": dict(zip(grid, values, strict=True)), **found, "seconds": run.seconds["learn"]})
+        tried.append({"settings": chosen, **_outcome(plan, data, method)})
         if show is not None:
             show(tried[-1])
-    best = {
-        variant: max(tried, key=lambda entry: entry[variant])["settings"]
-        for variant in (name or "acc" for name in PROTOCOLS[protocol])
-    }
+    best = {variant or "acc": _best(tried, variant or "acc") for variant in PROTOCOLS[protocol]}
     return {
         "scenario": scenario.name,
         "protocol": protocol,
@@ -73,3 +69,20 @@ def search(
         "tried": tried,
         "best": best,
     }
+
+
+def _outcome(plan: Plan, data: Dataset, method: str) -> dict[str, Any]:
+    """ACC under every variant, or why there is none: settings that cannot be computed with must not end a search."""
+    try:
+        run = learn_stream(plan, data, method, plan.settings[method], SEARCH_SEED)
+    except NumericalError as error:
+        return {"error": str(error)}
+    found = {variant or "acc": metrics.acc(matrix(rows)) for variant, rows in run.rows.items()}
+    return {**found, "seconds": run.seconds["learn"]}
+
+
+def _best(tried: list[dict[str, Any]], variant: str) -> dict[str, str]:
+    worked = [entry for entry in tried if variant in entry]
+    if not worked:
+        raise NumericalError(f"No combination of the grid could be computed; the last one said: {tried[-1]['error']}")
+    return max(worked, key=lambda entry: entry[variant])["settings"]
