@@ -23,6 +23,7 @@ DataOption = Annotated[Path | None, typer.Option("--data", help="Folder with dat
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value or method.key=value; repeatable.")]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="TOML file with settings; --set wins.")]
+JobsOption = Annotated[int, typer.Option(min=1, help="How many runs side by side, each in a process of its own.")]
 ProtocolOption = Annotated[str, typer.Option(help="agnostic, aware or transductive.")]
 
 
@@ -36,16 +37,19 @@ def run(
     data: DataOption = None,
     device: DeviceOption = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for results; a killed run goes on there.")] = None,
+    jobs: JobsOption = 1,
     settings: SetOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Compare methods on a stream of tasks: table, results.json and report.html."""
     from rich.console import Console
 
+    from if2net.bench import hyperparameters
     from if2net.bench import settings as reading
     from if2net.bench.display import Display, results_table
     from if2net.bench.folder import prepare
-    from if2net.bench.runner import Plan, run_plan
+    from if2net.bench.runner import run_plans
+    from if2net.bench.stream import Plan
     from if2net.config import resolve_device
     from if2net.data import parse_scenario
     from if2net.report import write_report
@@ -53,13 +57,15 @@ def run(
     _known_protocol(protocol)
     console = Console()
     wanted = parse_scenario(scenario)
+    chosen = method or DEFAULT_METHODS
     given = (reading.from_file(config) if config else []) + reading.from_command_line(settings or [])
-    resolved = reading.resolve(method or DEFAULT_METHODS, protocol, given)
+    searched = hyperparameters.found(chosen, wanted.dataset, protocol)
+    resolved = reading.resolve(chosen, protocol, searched + given)
     plan = Plan(wanted, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
-    dataset = wanted.load(data)
+    wanted.load(data)  # what is missing is said before anything is written
     folder = prepare(plan, out)
-    with Display(plan, console) as display:
-        results = run_plan(plan, dataset, folder, display)
+    with Display([plan], console) as display:
+        (results,) = run_plans([(plan, folder)], data, jobs, display)
     write_report(results, folder)
     console.print(results_table(results))
     console.print(f"Results: {folder / 'results.json'}\nReport:  {folder / 'report.html'}", soft_wrap=True)
@@ -69,16 +75,20 @@ def run(
 def tune(
     scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")],
     method: Annotated[str, typer.Option("-m", "--method", help="The method.")],
-    grid: Annotated[list[str], typer.Option("--grid", help="key=value,value,...; repeatable.")],
     out: Annotated[Path, typer.Option(help="JSON file for everything tried.")],
+    grid: Annotated[list[str] | None, typer.Option("--grid", help="key=value,value,...; repeatable.")] = None,
     protocol: ProtocolOption = "agnostic",
     data: DataOption = None,
     device: DeviceOption = "auto",
     settings: SetOption = None,
 ) -> None:
-    """Search settings on held-back training data of a stream that is never reported."""
+    """Search settings on held-back training data of a stream that is never reported.
+
+    Without --grid, the method's own grid in bench/hyperparameters.toml.
+    """
     from rich.console import Console
 
+    from if2net.bench import hyperparameters
     from if2net.bench.results import write_json
     from if2net.bench.search import parse_grid, search
     from if2net.bench.settings import from_command_line
@@ -93,7 +103,7 @@ def tune(
         wanted,
         wanted.load(data),
         method,
-        parse_grid(grid),
+        parse_grid(grid) if grid else hyperparameters.grid(method),
         protocol=protocol,
         fixed=from_command_line(settings or []),
         device=str(resolve_device(device)),
@@ -101,6 +111,63 @@ def tune(
     )
     write_json(out, found)
     console.print(f"Best: {found['best']}\nAll: {out}", soft_wrap=True)
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A table of the paper, such as table-mnist.")] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    method: MethodsOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for results; it goes on there. Default: out/NAME.")] = None,
+    jobs: JobsOption = 1,
+    settings: SetOption = None,
+) -> None:
+    """Run a table of the paper, ours beside the paper's figures. With -m, a part of it, to be merged later."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from if2net.bench import reproduce as tables
+    from if2net.bench.display import Display
+    from if2net.bench.runner import run_plans
+    from if2net.bench.settings import from_command_line
+    from if2net.config import resolve_device
+
+    if list_them or name is None:
+        for known, (summary, _) in tables.TABLES.items():
+            typer.echo(f"{known:14} {summary}")
+        return
+    console = Console()
+    folder = out or Path("out") / name
+    plans = tables.plans(
+        name,
+        folder,
+        methods=method or [],
+        seeds=tuple(range(seed, seed + runs)),
+        device=str(resolve_device(device)),
+        given=from_command_line(settings or []),
+    )
+    with Display([plan for plan, _ in plans], console) as display:
+        results = run_plans(plans, data, jobs, display)
+    text = tables.markdown(name, results)
+    (folder / "table.md").write_text(text)
+    console.print(Markdown(text))
+    console.print(f"Table: {folder / 'table.md'}", soft_wrap=True)
+
+
+@app.command()
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
+    out: Annotated[Path, typer.Option(help="Folder for the whole.")],
+) -> None:
+    """Join results that were made on different machines."""
+    from if2net.bench.merging import merge_folders
+
+    for path in merge_folders(parts, out):
+        typer.echo(f"Results: {path}")
 
 
 @app.command()

@@ -8,28 +8,20 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import inputs, modelfile, snapshot
+from if2net import inputs, learning, modelfile, snapshot
 from if2net.config import Config
-from if2net.content import held_out
-from if2net.decision import RULES, Analytic, DecisionLayer, Gradient, Report
+from if2net.decision import RULES, Analytic, DecisionLayer, Report
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
+from if2net.encoder.rowwise import rowwise, rowwise_product
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.labels import Labels
 from if2net.version import __version__
-
-# How many samples are encoded at a time: the features of all of them never exist at once.
-LEARNING_BLOCK = 4096
-# Predictions are computed in blocks of one fixed shape, padded where needed, and β is padded to a multiple of
-# SCORE_COLUMNS: then a sample's scores have the same bits alone and in any batch.
-PREDICTION_BLOCK = {"cpu": 128, "cuda": 8192}
-SCORE_COLUMNS = 16
 
 
 class IF2Net:
@@ -63,18 +55,19 @@ class IF2Net:
         If anything is wrong with the data, the learner stays as it was.
         """
         if inputs.is_batches(X, y):
-            return self._learn_batches(X, report)
+            learning.learn_batches(self, X, report)
+            return self
         if y is None:
             raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
-        tensor, labels = self._samples(X), inputs.labels(y, len(X))
-        self._learn_arrays(tensor, labels, report)
+        tensor, labels = self.samples(X), inputs.labels(y, len(X))
+        learning.learn_arrays(self, tensor, labels, report)
         return self
 
     def forget(self, X: Any, y: Any) -> IF2Net:
         """As if these samples had never been learned; exact. A class without samples is gone."""
         decision = self._exact("forget")
-        tensor, labels = self._samples(X), inputs.labels(y, len(X))
-        columns = self._columns(labels)
+        tensor, labels = self.samples(X), inputs.labels(y, len(X))
+        columns = self.columns(labels)
         asked = torch.bincount(columns, minlength=len(self.labels))
         too_many = (asked > decision.counts).nonzero().flatten().tolist()
         if too_many:
@@ -83,9 +76,8 @@ class IF2Net:
                 f"Class {label!r} has {int(decision.counts[too_many[0]])} learned samples, and "
                 f"{int(asked[too_many[0]])} were to be forgotten; only what was learned can be forgotten."
             )
-        for block in self._blocks(len(tensor)):
-            V = self._encode(tensor[block])
-            decision.subtract(V, columns[block], self._held_out(tensor[block]))
+        for block in learning.blocks(len(tensor)):
+            decision.subtract(*learning.counted(self, tensor[block], columns[block]))
         left = (decision.counts > 0).nonzero().flatten()
         if len(left) == 0:
             self.new_decision()  # not even rounding is left
@@ -144,16 +136,10 @@ class IF2Net:
         that a score depends on the rest of X. Without both, a score depends on its sample alone.
         """
         decision = self._learned()
-        tensor = self._samples(X)
+        tensor = self.samples(X)
         tweak = self._tweak_for(tensor, task, transductive)
         beta = decision.beta[:, self.labels.sorted_columns].to(self.config.torch_dtype)
-        padded = torch.nn.functional.pad(beta, (0, -beta.shape[1] % SCORE_COLUMNS)).contiguous()
-        rows = PREDICTION_BLOCK[self.config.torch_device.type]
-        found = []
-        for block in tensor.split(rows):
-            whole = torch.nn.functional.pad(block, (0, 0, 0, rows - len(block)))
-            found.append((self._encoder.encode(whole, tweak) @ padded)[: len(block), : beta.shape[1]])
-        return torch.cat(found)
+        return rowwise(lambda block: rowwise_product(self._encoder.encode(block, tweak), beta), tensor)
 
     def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """softmax(scores / τ), with τ fitted on held-out statistics."""
@@ -171,7 +157,7 @@ class IF2Net:
 
     def represent(self, X: Any, task: int | None = None) -> Tensor:
         """V, what the decision layer sees of X."""
-        tensor = self._samples(X)
+        tensor = self.samples(X)
         return self._encoder.encode(tensor, self._tweak_for(tensor, task, False))
 
     # ------------------------------------------------------------------ files
@@ -225,7 +211,8 @@ class IF2Net:
                 f"rule={self.config.rule!r} and representation={self.config.representation!r}."
             )
 
-    def _samples(self, X: Any, features: int | None = None) -> Tensor:
+    def samples(self, X: Any, features: int | None = None) -> Tensor:
+        """X as a tensor that can be computed with, or an error that says why it cannot."""
         if self.encoder is not None:
             features = self.encoder.inputs
         tensor = inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
@@ -233,23 +220,15 @@ class IF2Net:
             inputs.check_range(self.encoder.farthest(tensor), tensor.dtype)
         return tensor
 
-    def _columns(self, labels: np.ndarray) -> Tensor:
+    def columns(self, labels: np.ndarray) -> Tensor:
+        """The column of Q that belongs to each label."""
         return torch.from_numpy(self.labels.columns(labels)).to(self.config.torch_device)
 
-    def _held_out(self, X: Tensor) -> Tensor:
-        return held_out(X, self.config.holdout)
-
-    def _blocks(self, count: int) -> Iterable[slice]:
-        return (slice(start, start + LEARNING_BLOCK) for start in range(0, count, LEARNING_BLOCK))
-
-    def _encode(self, X: Tensor) -> Tensor:
-        assert self.encoder is not None
-        return self.encoder.encode(X, self.tweaks[-1] if self.tweaks else [])
-
     def new_decision(self) -> None:
-        self.decision = self._empty_decision()
+        self.decision = self.empty_decision()
 
-    def _empty_decision(self) -> DecisionLayer:
+    def empty_decision(self) -> DecisionLayer:
+        """A decision layer of this learner's kind that has seen nothing."""
         assert self.encoder is not None
         return RULES[self.config.rule](
             self.encoder.width, self.config.rule_config(), self.config.torch_dtype, self.config.torch_device
@@ -259,93 +238,9 @@ class IF2Net:
         config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
 
-    def _start(self, X: Tensor) -> DenseEncoder:
-        encoder = self.new_encoder(X.shape[1])
-        encoder.start(X)
-        inputs.check_range(encoder.farthest(X), X.dtype)
-        return encoder
-
-    def _learn_arrays(self, X: Tensor, labels: np.ndarray, report: Report | None) -> None:
-        self.labels.check(labels)
-        encoder = self.encoder or self._start(X)
-        tweaks = list(self.tweaks)
-        if not tweaks or self.config.representation == "per-task":
-            tweaks.append(encoder.tweak(X.split(LEARNING_BLOCK)))
-        # From here on nothing in the data can be wrong any more.
-        before = (self.encoder, self.tweaks, self.decision, list(self.labels.known))
-        kept = dict(self.decision.tensors()) if isinstance(self.decision, Gradient) else None
-        self.encoder, self.tweaks = encoder, tweaks
-        try:
-            if self.decision is None:
-                self.new_decision()
-            self.labels.extend(labels)
-            self._decide(X, self._columns(labels), report)
-        except BaseException:
-            self.encoder, self.tweaks, self.decision, self.labels.known = before
-            if kept is not None and self.decision is not None:
-                self.decision.restore(kept)
-            raise
-        self.tasks += 1
-
-    def _decide(self, X: Tensor, columns: Tensor, report: Report | None) -> None:
-        classes = len(self.labels)
-        if isinstance(self.decision, Gradient):
-            self.decision.grow(classes)
-            V = torch.cat([self._encode(X[block]) for block in self._blocks(len(X))])
-            self.decision.learn(V, columns, self._held_out(X), report)
-            return
-        # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
-        aside = self._empty_decision()
-        aside.grow(classes)
-        for block in self._blocks(len(X)):
-            aside.add(self._encode(X[block]), columns[block], self._held_out(X[block]))
-        if isinstance(self.decision, Analytic) and isinstance(aside, Analytic) and self.decision.classes:
-            self.decision.grow(classes)
-            self.decision.merge(aside, torch.arange(classes, device=X.device))
-        else:
-            self.decision = aside
-
-    def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> IF2Net:
-        """Learn a stream: aside first, and merged in when all of it was good."""
-        if not self._streams(batches):
-            tensors: list[Tensor] = []
-            labels: list[np.ndarray] = []
-            seen = Labels(self.labels.known)  # so that labels that do not go together are seen here
-            for X, y in inputs.pairs(batches):
-                tensors.append(self._samples(X, tensors[0].shape[1] if tensors else None))
-                labels.append(inputs.labels(y, len(X)))
-                seen.extend(labels[-1])
-            self._learn_arrays(torch.cat(tensors), np.concatenate(labels), report)
-            return self
-        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
-        aside.labels = Labels(self.labels.known)  # so that labels that do not go together are seen here
-        if not aside.tweaks and iter(batches) is not batches:
-            aside._settle(batches)
-        for X, y in inputs.pairs(batches):
-            aside._learn_arrays(aside._samples(X), inputs.labels(y, len(X)), report)
-        aside.tasks = 1
-        return self.merge(aside)
-
-    def _settle(self, batches: Iterable[Any]) -> None:
-        """Find the encoder and its tweak by going over the batches, once a layer, without keeping any."""
-        self.encoder = self._start(self._samples(next(inputs.pairs(batches))[0]))
-        self.tweaks = [
-            self.encoder.tweak(inputs.Repeatable(lambda: (self._samples(X) for X, _ in inputs.pairs(batches))))
-        ]
-        self.new_decision()
-
-    def _streams(self, batches: Iterable[Any]) -> bool:
-        """Whether a batch can be learned and let go.
-
-        Gradient rules need all of the task; to find a tweak goes over it again and again, which a generator cannot.
-        """
-        if self.config.rule != "analytic" or self.config.representation == "per-task":
-            return False
-        return bool(self.tweaks) or not self.new_encoder(1).config.tweaked or iter(batches) is not batches
-
     def _tweak_for(self, X: Tensor, task: int | None, transductive: bool) -> Tweak:
         if transductive:
-            return self._encoder.tweak(X.split(LEARNING_BLOCK))
+            return self._encoder.tweak(X.split(learning.LEARNING_BLOCK))
         if self.config.representation == "first":
             return self.tweaks[0]
         if task is None:

@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-from if2net.bench.runner import Plan, run_plan
+from if2net.bench.runner import run_plan
 from if2net.bench.settings import from_command_line, resolve
+from if2net.bench.stream import Plan
 from if2net.data import load_dataset, parse_scenario
 
 pytestmark = [

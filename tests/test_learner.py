@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from if2net import learner as learner_module
 from if2net.errors import ConfigurationError, InputError
 
 drawn = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -369,14 +368,6 @@ def test_gradient_rules_report_every_epoch(new_learner, digits):
 # ---------------------------------------------------------------------- the rest
 
 
-def test_samples_are_encoded_block_by_block_with_the_same_result(new_learner, digits, monkeypatch):
-    X, y = digits
-    base = new_learner(dtype="float64").learn(X[:100], y[:100])
-    at_once = base.fork().learn(X, y)
-    monkeypatch.setattr(learner_module, "LEARNING_BLOCK", 64)
-    np.testing.assert_allclose(base.fork().learn(X, y).scores(X), at_once.scores(X), rtol=1e-9, atol=1e-9)
-
-
 def test_the_free_share_shrinks_as_more_is_learned(new_learner, digits):
     X, y = digits
     learner = new_learner(ridge=1e-2).learn(X[:20], y[:20])
@@ -389,22 +380,3 @@ def test_a_deep_copy_goes_its_own_way(new_learner, digits, unchanged):
     learner = new_learner().learn(X[:100], y[:100])
     with unchanged(learner):
         copy.deepcopy(learner).learn(X[100:200], y[100:200].astype(int) + 10).forget(X[:50], y[:50])
-
-
-def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
-    X, y = digits
-    monkeypatch.setattr("if2net.learner.LEARNING_BLOCK", 40)
-    learner = new_learner().learn(X[:100], y[:100])
-    encode, calls = learner._encode, []
-
-    def interrupted(samples):
-        calls.append(len(samples))
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return encode(samples)
-
-    monkeypatch.setattr(learner, "_encode", interrupted)
-    with unchanged(learner), pytest.raises(KeyboardInterrupt):
-        learner.learn(X[100:300], y[100:300])
-    monkeypatch.undo()
-    assert learner.learn(X[100:300], y[100:300]).decision.counts.sum() == 300

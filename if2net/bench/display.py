@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from if2net.bench.runner import Plan, Step
+from if2net.bench.stream import Plan, Step
 
 
 class Display:
     """A live bar on a terminal, and a line for every finished task elsewhere (a log, a pipe)."""
 
-    def __init__(self, plan: Plan, console: Console) -> None:
+    def __init__(self, plans: list[Plan], console: Console) -> None:
         self.console = console
-        self.total = len(plan.settings) * len(plan.seeds) * plan.scenario.tasks
+        self.total = sum(len(plan.settings) * len(plan.seeds) * plan.scenario.tasks for plan in plans)
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

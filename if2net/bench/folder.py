@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from if2net.bench.results import read_results, write_json
-from if2net.bench.runner import Plan
+from if2net.bench.stream import Plan
 
 
 def prepare(plan: Plan, out: Path | None) -> Path:

@@ -1,79 +1,48 @@
-"""Runs methods over seeds on a scenario; a run that was killed goes on after its last finished task."""
+"""Runs plans: what their folders do not already hold, one after the other or side by side."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from if2net import modelfile
 from if2net.bench import results as store
-from if2net.bench.protocol import PROTOCOLS, accuracies
-from if2net.data import Dataset, Scenario, Task
+from if2net.bench.stream import Plan, Show, checkpoint_path, finished_runs
+from if2net.bench.workers import Job, Workers, dataset
+from if2net.data import Dataset
 from if2net.errors import ConfigurationError
-from if2net.methods import METHODS, Method
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be run: everything that the numbers depend on."""
-
-    scenario: Scenario
-    settings: dict[str, Any]  # method name → its resolved settings, in the order of running
-    seeds: tuple[int, ...]
-    protocol: str = "agnostic"
-    device: str = "cpu"
-    validation: bool = False
-
-
-@dataclass(frozen=True)
-class Step:
-    """A piece of work that has just been finished, for whoever shows progress."""
-
-    method: str
-    seed: int
-    task: int
-    tasks: int
-    accuracy: float  # on all tasks seen so far
-
-
-Show = Callable[[Step], None]
-
-
-@dataclass
-class Run:
-    """One method on one seed, as far as it has come."""
-
-    method: Method
-    tasks: list[Task]
-    order: list[int]
-    rows: dict[str, list[list[float]]]  # variant → rows of R so far
-    seconds: dict[str, float] = field(default_factory=lambda: {"learn": 0.0, "predict": 0.0})
+from if2net.methods import METHODS
 
 
 def run_plan(plan: Plan, data: Dataset, out: Path | None, show: Show | None = None) -> dict[str, Any]:
     """Run everything that `out` does not already hold, and return the results."""
-    found = _previous(plan, out)
-    for name, settings in plan.settings.items():
-        for seed in plan.seeds:
-            if any(run["method"] == name and run["seed"] == seed for run in found["runs"]):
-                continue
-            run = learn_stream(plan, data, name, settings, seed, out, show)
-            found["runs"] += _finish(plan, run, name, settings, seed)
-            found["settings"][name] = asdict(settings)
-            _sort(plan, found)
-            store.summarise(found)
-            if out is not None:
-                store.write_json(out / "results.json", found)
-                _checkpoint_path(out, name, seed).unlink(missing_ok=True)
+    found = previous(plan, out)
+    for job in _missing(plan, out, found):
+        _keep(job, found, finished_runs(plan, data, job.method, job.seed, out, show))
     return found
 
 
-def _previous(plan: Plan, out: Path | None) -> dict[str, Any]:
+def run_plans(
+    plans: list[tuple[Plan, Path]], data: Path | None, jobs: int = 1, show: Show | None = None
+) -> list[dict[str, Any]]:
+    """Run several plans, `jobs` streams at a time in processes of their own that share the cores or the GPU."""
+    if jobs == 1:
+        return [run_plan(plan, dataset(plan.scenario.dataset, data), out, show) for plan, out in plans]
+    found = [previous(plan, out) for plan, out in plans]
+    work = [
+        (job, results)
+        for (plan, out), results in zip(plans, found, strict=True)
+        for job in _missing(plan, out, results)
+    ]
+    if work:
+        with Workers(min(jobs, len(work)), data, show) as workers:
+            for place, runs in workers.results([job for job, _ in work]):
+                _keep(*work[place], runs)
+    return found
+
+
+def previous(plan: Plan, out: Path | None) -> dict[str, Any]:
     """The results that `out` holds already, which must be of the same plan."""
     fresh = store.new_results(plan.scenario.name, plan.protocol, plan.device)
     if out is None or not (out / "results.json").exists():
@@ -93,90 +62,26 @@ def _previous(plan: Plan, out: Path | None) -> dict[str, Any]:
     return old
 
 
+def _missing(plan: Plan, out: Path | None, found: dict[str, Any]) -> Iterator[Job]:
+    done = {(run["method"], run["seed"]) for run in found["runs"]}
+    for name in plan.settings:
+        for seed in plan.seeds:
+            if (name, seed) not in done:
+                yield Job(plan, out, name, seed)
+
+
+def _keep(job: Job, found: dict[str, Any], runs: list[dict[str, Any]]) -> None:
+    """Add finished runs to the results, and to the file."""
+    found["runs"] += runs
+    found["settings"][job.method] = asdict(job.plan.settings[job.method])
+    _sort(job.plan, found)
+    store.summarise(found)
+    if job.out is not None:
+        store.write_json(job.out / "results.json", found)
+        checkpoint_path(job.out, job.method, job.seed).unlink(missing_ok=True)
+
+
 def _sort(plan: Plan, found: dict[str, Any]) -> None:
     """Runs in the order of the plan, whatever the order in which they were finished."""
     methods = [*plan.settings, *METHODS]
     found["runs"].sort(key=lambda run: (methods.index(run["method"]), run["variant"], run["seed"]))
-
-
-def learn_stream(
-    plan: Plan, data: Dataset, name: str, settings: Any, seed: int, out: Path | None = None, show: Show | None = None
-) -> Run:
-    """Learn and test one stream of tasks, from the beginning or from the checkpoint in `out`."""
-    order, tasks = plan.scenario.stream(data, seed, validation=plan.validation)
-    run = Run(_method(plan, name, settings, seed, tasks), tasks, order, {v: [] for v in PROTOCOLS[plan.protocol]})
-    if out is not None:
-        _resume(run, out, name, seed)
-    for task in tasks[run.method.tasks :]:
-        _learn_and_test(plan, run, task)
-        if out is not None:
-            _save_checkpoint(run, out, name, seed)
-        if show is not None:
-            last = next(iter(run.rows.values()))[-1]
-            show(Step(name, seed, task.index, len(tasks), sum(last) / len(last)))
-    return run
-
-
-def matrix(rows: list[list[float]]) -> list[list[float | None]]:
-    """R: the rows with None where a task had not been learned yet."""
-    return [[*row, *[None] * (len(rows) - len(row))] for row in rows]
-
-
-def _finish(plan: Plan, run: Run, name: str, settings: Any, seed: int) -> list[dict[str, Any]]:
-    """The entries of "runs" for a stream that has been learned, one a variant of the protocol."""
-    alone = _independent(plan, run, name, settings, seed)
-    costs = asdict(run.method.costs())
-    return [
-        store.finished_run(name, variant, seed, run.order, matrix(rows), alone[variant], dict(run.seconds), costs)
-        for variant, rows in run.rows.items()
-    ]
-
-
-def _method(plan: Plan, name: str, settings: Any, seed: int, tasks: list[Task]) -> Method:
-    return METHODS[name](tasks[0].train_X.shape[1], seed, torch.device(plan.device), settings)
-
-
-def _learn_and_test(plan: Plan, run: Run, task: Task) -> None:
-    start = time.perf_counter()
-    run.method.learn(task.train_X, task.train_y)
-    learned = time.perf_counter()
-    for variant, rows in run.rows.items():
-        rows.append(accuracies(run.method, run.tasks[: task.index + 1], plan.protocol, variant))
-    run.seconds["learn"] += learned - start
-    run.seconds["predict"] += time.perf_counter() - learned
-
-
-def _independent(plan: Plan, run: Run, name: str, settings: Any, seed: int) -> dict[str, list[float]]:
-    """R_ind: the accuracy on each task of a model that has learned that task alone."""
-    found: dict[str, list[float]] = {variant: [] for variant in run.rows}
-    for task in run.tasks:
-        method = _method(plan, name, settings, seed, run.tasks)
-        method.learn(task.train_X, task.train_y)
-        for variant, row in found.items():
-            row += accuracies(method, [task], plan.protocol, variant)
-    return found
-
-
-def _checkpoint_path(out: Path, name: str, seed: int) -> Path:
-    return out / "checkpoints" / f"{name}-{seed}.if2"
-
-
-def _save_checkpoint(run: Run, out: Path, name: str, seed: int) -> None:
-    path = _checkpoint_path(out, name, seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    header = {"tasks": run.method.tasks, "rows": run.rows, "seconds": run.seconds, "order": run.order}
-    header["settings"] = asdict(run.method.settings)
-    modelfile.write(path, run.method.tensors(), header)
-
-
-def _resume(run: Run, out: Path, name: str, seed: int) -> None:
-    """Go on from the last finished task, if there is one of this very run."""
-    path = _checkpoint_path(out, name, seed)
-    if not path.exists():
-        return
-    tensors, header = modelfile.read(path)
-    if header["order"] != run.order or header["settings"] != asdict(run.method.settings):
-        return
-    run.method.tasks = header["tasks"]
-    run.method.restore(tensors)
-    run.rows, run.seconds = header["rows"], header["seconds"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from if2net.bench import metrics
 from if2net.bench.protocol import PROTOCOLS
-from if2net.bench.runner import Plan, learn_stream, matrix
 from if2net.bench.settings import Given, resolve
+from if2net.bench.stream import Plan, learn_stream, matrix
 from if2net.data import Dataset, Scenario
 from if2net.errors import ConfigurationError, NumericalError
 
@@ -74,7 +74,7 @@ def search(
 def _outcome(plan: Plan, data: Dataset, method: str) -> dict[str, Any]:
     """ACC under every variant, or why there is none: settings that cannot be computed with must not end a search."""
     try:
-        run = learn_stream(plan, data, method, plan.settings[method], SEARCH_SEED)
+        run = learn_stream(plan, data, method, SEARCH_SEED)
     except NumericalError as error:
         return {"error": str(error)}
     found = {variant or "acc": metrics.acc(matrix(rows)) for variant, rows in run.rows.items()}

@@ -52,6 +52,17 @@ class IF2NetMethod(Method):
         return Costs(bytes_of(tensors), 0, frozen + tensors["fitting.Q"].numel())
 
 
+class IF2NetGradient(IF2NetMethod):
+    """The paper's own rule: gradient steps, projected to the directions that the old data does not use."""
+
+    name = "if2net-gradient"
+    summary = "the paper's projected gradient; keeps no data"
+
+    @classmethod
+    def defaults(cls, protocol: str) -> dict[str, Any]:
+        return {**super().defaults(protocol), "rule": "gradient"}
+
+
 class IF2NetElastic(IF2NetMethod):
     """The paper's IF2Net-EWC: projected gradient steps with the Fisher penalty."""
 

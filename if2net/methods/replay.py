@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from if2net.errors import ConfigurationError
 from if2net.methods.base import Costs
 from if2net.methods.trainer import Trainer, TrainerSettings
 
@@ -14,6 +15,14 @@ from if2net.methods.trainer import Trainer, TrainerSettings
 @dataclass(frozen=True)
 class ReplaySettings(TrainerSettings):
     memory: int = 4400  # exemplars of all classes together; the paper's budget for MNIST and FashionMNIST
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scope != "seen":
+            raise ConfigurationError(
+                "Exemplars of old classes have no place in a loss over the current task's classes alone; "
+                "leave the scope of a method with a memory at `seen`."
+            )
 
 
 class Replay(Trainer):

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from if2net.bench.protocol import PROTOCOLS, accuracies
-from if2net.bench.runner import Plan, run_plan
+from if2net.bench.runner import run_plan, run_plans
 from if2net.bench.search import search
 from if2net.bench.settings import from_command_line, resolve
+from if2net.bench.stream import Plan
 from if2net.data import load_dataset, parse_scenario
 from if2net.errors import ConfigurationError
 from if2net.methods import METHODS
@@ -125,3 +126,18 @@ def test_the_search_never_sees_test_data():
     found = search(parse_scenario("digits-10/5"), poisoned, "if2net", {"width": ["20", "200"]})
     assert found["best"]["acc"] == {"width": "200"}
     assert len(found["tried"]) == 2
+
+
+def test_streams_side_by_side_give_the_numbers_of_one_after_the_other(tmp_path):
+    plans = [plan(seeds=(0, 1)), plan(protocol="aware")]
+    folders = [tmp_path / "agnostic", tmp_path / "aware"]
+    for folder in folders:
+        folder.mkdir()
+    seen = []
+    together = run_plans(list(zip(plans, folders, strict=True)), None, jobs=2, show=seen.append)
+    assert len(seen) == 15
+    for wanted, folder, found in zip(plans, folders, together, strict=True):
+        assert without_times(found) == without_times(run_plan(wanted, DIGITS, None))
+        assert json.loads((folder / "results.json").read_text()) == found
+    assert run_plans(list(zip(plans, folders, strict=True)), None, jobs=2, show=seen.append) == together
+    assert len(seen) == 15

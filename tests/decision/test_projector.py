@@ -3,7 +3,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from if2net.decision.projector import RecursiveProjector, free_share, projector
+from if2net.decision.projector import RecursiveProjector, free_share, healthy, projector
 from if2net.errors import NumericalError
 
 each_alpha = pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
@@ -40,6 +40,7 @@ def test_batch_mean_is_the_recursion_on_mean_rows(task):
     found = recursion(V.split(8), 12, 0.1, batch_mean=True)
     torch.testing.assert_close(found, recursion(means, 12, 0.1), rtol=0, atol=1e-12)
     assert free_share(found) > free_share(recursion(V.split(8), 12, 0.1))
+    assert torch.equal(found, found.T)
 
 
 def test_old_directions_are_closed_and_unused_ones_stay_free(task):
@@ -73,6 +74,16 @@ def test_a_corrupted_projector_is_noticed_and_not_kept(task, value):
     with pytest.raises(NumericalError, match=r"lost positive-definiteness.*projector='exact'.*larger alpha\.$"):
         recursive.update(0.01 * V)
     assert recursive.P is before
+
+
+def test_an_unchecked_projector_goes_on_and_its_health_can_be_asked_for(task):
+    V, _ = task(10, 12, 2)
+    recursive = RecursiveProjector(12, 0.1, checked=False)
+    recursive.update(V)
+    assert healthy(recursive.P)
+    recursive.P[3, 3] = 2.0
+    recursive.update(0.01 * V)
+    assert not healthy(recursive.P)
 
 
 def test_the_recursion_runs_in_float64_whatever_the_features_are(task):

@@ -1,11 +1,11 @@
-"""A task that comes in batches is learned batch by batch."""
+"""How a task is taken in: block by block, batch by batch, and not at all where something is wrong."""
 
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from if2net import IF2Net
+from if2net import IF2Net, learning
 
 X, y = load_digits(return_X_y=True)
 BATCHES = [(X[start : start + 300], y[start : start + 300]) for start in range(0, len(y), 300)]
@@ -45,3 +45,30 @@ def forbid_whole_data(cat):
         return joined
 
     return watch
+
+
+def test_samples_are_encoded_block_by_block_with_the_same_result(new_learner, digits, monkeypatch):
+    X, y = digits
+    base = new_learner(dtype="float64").learn(X[:100], y[:100])
+    at_once = base.fork().learn(X, y)
+    monkeypatch.setattr(learning, "LEARNING_BLOCK", 64)
+    np.testing.assert_allclose(base.fork().learn(X, y).scores(X), at_once.scores(X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
+    X, y = digits
+    monkeypatch.setattr(learning, "LEARNING_BLOCK", 40)
+    learner = new_learner().learn(X[:100], y[:100])
+    encode, calls = learning.encode, []
+
+    def interrupted(net, samples):
+        calls.append(len(samples))
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return encode(net, samples)
+
+    monkeypatch.setattr(learning, "encode", interrupted)
+    with unchanged(learner), pytest.raises(KeyboardInterrupt):
+        learner.learn(X[100:300], y[100:300])
+    monkeypatch.undo()
+    assert learner.learn(X[100:300], y[100:300]).decision.counts.sum() == 300

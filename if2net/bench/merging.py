@@ -1,0 +1,58 @@
+"""Joins results of the same scenario that were made on different machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from if2net.bench import results as store
+from if2net.errors import ConfigurationError
+from if2net.methods import METHODS
+
+
+def merge_folders(parts: list[Path], out: Path) -> list[Path]:
+    """Join the results of several folders, or of several folders of folders; returns the files written."""
+    found: dict[Path, list[dict[str, Any]]] = {}
+    for part in parts:
+        files = [part / "results.json"] if (part / "results.json").exists() else sorted(part.glob("*/results.json"))
+        if not files:
+            raise ConfigurationError(f"{part} holds no results.json; give folders that `if2net run` has written.")
+        for file in files:
+            found.setdefault(file.relative_to(part), []).append(store.read_results(file))
+    merged = {name: merge(results) for name, results in found.items()}
+    for name, results in merged.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        store.write_json(out / name, results)
+    return [out / name for name in merged]
+
+
+def merge(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """The runs of all parts in one. What two parts both have must be the same."""
+    first, *others = parts
+    joined = {**first, "settings": dict(first["settings"]), "runs": list(first["runs"])}
+    for part in others:
+        _check_same(joined, part)
+        joined["settings"] |= part["settings"]
+        known = {_key(run) for run in joined["runs"]}
+        joined["runs"] += [run for run in part["runs"] if _key(run) not in known]
+    order = list(METHODS)
+    joined["runs"].sort(key=lambda run: (order.index(run["method"]), run["variant"], run["seed"]))
+    store.summarise(joined)
+    return joined
+
+
+def _check_same(joined: dict[str, Any], part: dict[str, Any]) -> None:
+    for key in ("scenario", "protocol"):
+        if joined[key] != part[key]:
+            raise ConfigurationError(
+                f"Results of {joined[key]} and of {part[key]} cannot be merged; choose parts of the same {key}."
+            )
+    for method, settings in part["settings"].items():
+        if joined["settings"].get(method, settings) != settings:
+            raise ConfigurationError(
+                f"The parts have different settings of {method}, so they cannot be merged; run one of them again."
+            )
+
+
+def _key(run: dict[str, Any]) -> tuple[str, str, int]:
+    return run["method"], run["variant"], run["seed"]

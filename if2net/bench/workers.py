@@ -1,0 +1,85 @@
+"""Streams side by side, in processes that share the cores or the GPU."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from if2net.bench.stream import Plan, Show, finished_runs
+from if2net.data import Dataset, load_dataset
+
+
+@dataclass(frozen=True)
+class Job:
+    """One stream of a plan, and the folder of the plan."""
+
+    plan: Plan
+    out: Path | None
+    method: str
+    seed: int
+
+
+class Workers:
+    """So many processes. Each sends its steps back over a queue, so that progress is shown in one place."""
+
+    def __init__(self, count: int, data: Path | None, show: Show | None) -> None:
+        context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+        self.steps = context.SimpleQueue()
+        threads = max(1, (os.cpu_count() or 1) // count)
+        self.pool = ProcessPoolExecutor(count, context, _start, (self.steps, data, threads))
+        self.listener = threading.Thread(target=self._listen, args=(show,), daemon=True)
+
+    def __enter__(self) -> Workers:
+        self.listener.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:  # what the others are at is in their checkpoints
+            for process in multiprocessing.active_children():
+                process.terminate()
+        self.pool.shutdown(cancel_futures=True)
+        self.steps.put(None)
+        self.listener.join()
+
+    def results(self, jobs: list[Job]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """The place of a job in the list and its runs, as they are finished."""
+        futures = {self.pool.submit(_work, job): place for place, job in enumerate(jobs)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
+
+    def _listen(self, show: Show | None) -> None:
+        while (step := self.steps.get()) is not None:
+            if show is not None:
+                show(step)
+
+
+@lru_cache(maxsize=2)
+def dataset(name: str, folder: Path | None) -> Dataset:
+    return load_dataset(name, folder)
+
+
+# What this process was started with, where it is a worker: where to send steps, and where the data is.
+_worker: tuple[Any, Path | None] = (None, None)
+
+
+def _start(steps: Any, data: Path | None, threads: int) -> None:
+    import torch
+
+    global _worker
+    _worker = (steps, data)
+    torch.set_num_threads(threads)
+
+
+def _work(job: Job) -> list[dict[str, Any]]:
+    steps, data = _worker
+    return finished_runs(job.plan, dataset(job.plan.scenario.dataset, data), job.method, job.seed, job.out, steps.put)

@@ -1,0 +1,130 @@
+"""How a learner takes in a task: an array, or a stream of batches. If anything is wrong, it stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from if2net import inputs
+from if2net.content import held_out
+from if2net.decision import Analytic, Gradient, Report
+from if2net.encoder import DenseEncoder
+from if2net.labels import Labels
+
+if TYPE_CHECKING:
+    from if2net.learner import IF2Net
+
+# How many samples are encoded at a time: the features of all of them never exist at once.
+LEARNING_BLOCK = 4096
+
+
+def blocks(count: int) -> Iterator[slice]:
+    return (slice(start, start + LEARNING_BLOCK) for start in range(0, count, LEARNING_BLOCK))
+
+
+def counted(net: IF2Net, X: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """What a decision layer counts of a block: V, the columns of Q, and which samples are held out."""
+    return encode(net, X), columns, held_out(X, net.config.holdout)
+
+
+def encode(net: IF2Net, X: Tensor) -> Tensor:
+    """V of the current task."""
+    assert net.encoder is not None
+    return net.encoder.encode(X, net.tweaks[-1] if net.tweaks else [])
+
+
+def learn_arrays(net: IF2Net, X: Tensor, labels: np.ndarray, report: Report | None) -> None:
+    """Learn a task whose samples are all here."""
+    net.labels.check(labels)
+    encoder = net.encoder or _start(net, X)
+    tweaks = list(net.tweaks)
+    if not tweaks or net.config.representation == "per-task":
+        tweaks.append(encoder.tweak(X.split(LEARNING_BLOCK)))
+    # From here on nothing in the data can be wrong any more.
+    before = (net.encoder, net.tweaks, net.decision, list(net.labels.known))
+    kept = dict(net.decision.tensors()) if isinstance(net.decision, Gradient) else None
+    net.encoder, net.tweaks = encoder, tweaks
+    try:
+        if net.decision is None:
+            net.new_decision()
+        net.labels.extend(labels)
+        _decide(net, X, net.columns(labels), report)
+    except BaseException:
+        net.encoder, net.tweaks, net.decision, net.labels.known = before
+        if kept is not None and net.decision is not None:
+            net.decision.restore(kept)
+        raise
+    net.tasks += 1
+
+
+def learn_batches(net: IF2Net, batches: Iterable[Any], report: Report | None) -> None:
+    """Learn a stream: aside first, and merged in when all of it was good."""
+    if not _streams(net, batches):
+        learn_arrays(net, *_gathered(net, batches), report)
+        return
+    aside = net.fork() if net.encoder is not None else type(net)(net.config)
+    aside.labels = Labels(net.labels.known)  # so that labels that do not go together are seen here
+    if not aside.tweaks and iter(batches) is not batches:
+        _settle(aside, batches)
+    for X, y in inputs.pairs(batches):
+        learn_arrays(aside, aside.samples(X), inputs.labels(y, len(X)), report)
+    aside.tasks = 1
+    net.merge(aside)
+
+
+def _start(net: IF2Net, X: Tensor) -> DenseEncoder:
+    encoder = net.new_encoder(X.shape[1])
+    encoder.start(X)
+    inputs.check_range(encoder.farthest(X), X.dtype)
+    return encoder
+
+
+def _decide(net: IF2Net, X: Tensor, columns: Tensor, report: Report | None) -> None:
+    classes = len(net.labels)
+    if isinstance(net.decision, Gradient):
+        net.decision.grow(classes)
+        V = torch.cat([encode(net, X[block]) for block in blocks(len(X))])
+        net.decision.learn(V, columns, held_out(X, net.config.holdout), report)
+        return
+    # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
+    aside = net.empty_decision()
+    aside.grow(classes)
+    for block in blocks(len(X)):
+        aside.add(*counted(net, X[block], columns[block]))
+    if isinstance(net.decision, Analytic) and isinstance(aside, Analytic) and net.decision.classes:
+        net.decision.grow(classes)
+        net.decision.merge(aside, torch.arange(classes, device=X.device))
+    else:
+        net.decision = aside
+
+
+def _streams(net: IF2Net, batches: Iterable[Any]) -> bool:
+    """Whether a batch can be learned and let go.
+
+    Gradient rules need all of the task; to find a tweak goes over it again and again, which a generator cannot.
+    """
+    if net.config.rule != "analytic" or net.config.representation == "per-task":
+        return False
+    return bool(net.tweaks) or not net.new_encoder(1).config.tweaked or iter(batches) is not batches
+
+
+def _gathered(net: IF2Net, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:
+    tensors: list[Tensor] = []
+    labels: list[np.ndarray] = []
+    seen = Labels(net.labels.known)  # so that labels that do not go together are seen here
+    for X, y in inputs.pairs(batches):
+        tensors.append(net.samples(X, tensors[0].shape[1] if tensors else None))
+        labels.append(inputs.labels(y, len(X)))
+        seen.extend(labels[-1])
+    return torch.cat(tensors), np.concatenate(labels)
+
+
+def _settle(net: IF2Net, batches: Iterable[Any]) -> None:
+    """Find the encoder and its tweak by going over the batches, once a layer, without keeping any."""
+    net.encoder = _start(net, net.samples(next(inputs.pairs(batches))[0]))
+    net.tweaks = [net.encoder.tweak(inputs.Repeatable(lambda: (net.samples(X) for X, _ in inputs.pairs(batches))))]
+    net.new_decision()

@@ -1,0 +1,67 @@
+"""What GEM and LOGD share: the gradient on a batch is combined with those on the memory of every old task."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional as F
+
+from if2net.methods.layers import gradient, joined, layers, set_gradient
+from if2net.methods.replay import Replay, ReplaySettings
+
+
+@dataclass(frozen=True)
+class MemoryGradientsSettings(ReplaySettings):
+    samples: int = 256  # drawn from the memory of each old task at every step
+    strength: float = 0.5  # γ: the least weight of an old task's gradient once it enters
+
+
+class MemoryGradients(Replay):
+    """Trains on the task alone; the memory only says which way each old task would go.
+
+    The new gradient is a combination of g, the one on the batch, and g_k, one an old task. A method chooses it
+    from their inner products, which are a few numbers, so that the long vectors are read twice and never copied.
+    """
+
+    Settings = MemoryGradientsSettings
+    spans: list[tuple[int, int]]  # where the memory of each old task begins and ends
+
+    @abstractmethod
+    def combination(self, products: Tensor) -> Tensor:
+        """The weights of g, g_1, g_2, … in each layer, from their inner products there (one matrix a layer)."""
+
+    def begin(self, X: Tensor, y: Tensor) -> None:
+        _, sizes = self.state["memory.task"].unique_consecutive(return_counts=True)  # the memory is sorted by task
+        self.spans = list(itertools.pairwise([0, *sizes.cumsum(0).tolist()]))
+        self.random = self.generator(salt=4)
+
+    def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return X, y
+
+    @torch.no_grad()
+    def before_step(self, X: Tensor, y: Tensor) -> None:
+        if not self.spans:
+            return
+        new = [gradient(layer) for layer in layers(self.network)]
+        rows = [torch.cat([g[None], old]).flatten(1) for g, old in zip(new, self.memory_gradients(), strict=True)]
+        products = torch.stack([vectors @ vectors.T for vectors in rows])
+        weights = self.combination(products.double()).float()
+        for layer, g, vectors, weight in zip(layers(self.network), new, rows, weights, strict=True):
+            set_gradient(layer, (weight @ vectors).view_as(g))
+
+    def memory_gradients(self) -> list[Tensor]:
+        """∂CE/∂[W|b] of each layer over all classes seen so far, one matrix an old task; all tasks in one pass."""
+        sizes = (self.settings.samples,)
+        drawn = torch.stack([torch.randint(*span, sizes, generator=self.random) for span in self.spans])
+        X, y = (values[drawn.to(self.device)] for values in self.memory)
+        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
+        found = list(vmap(grad(self._memory_loss), in_dims=(None, 0, 0))(weights, X, y).values())
+        return [joined(weight, bias) for weight, bias in zip(found[::2], found[1::2], strict=True)]
+
+    def _memory_loss(self, weights: dict[str, Tensor], X: Tensor, y: Tensor) -> Tensor:
+        return F.cross_entropy(functional_call(self.network, weights, (X,)), y)

@@ -1,0 +1,88 @@
+"""OWM: orthogonal weights modification (Zeng et al., 2019)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from if2net.decision.projector import RecursiveProjector, healthy
+from if2net.errors import NumericalError
+from if2net.methods.layers import gradient, layers, set_gradient, traced
+from if2net.methods.trainer import Trainer, TrainerSettings
+
+LONGEST = 10.0  # a layer's gradient is cut to this norm before it is projected
+
+
+@dataclass(frozen=True)
+class OWMSettings(TrainerSettings):
+    """The authors' values for MNIST. Within a task α falls from `alpha` to `alpha · decay`."""
+
+    rate: float = 0.2  # the projector shrinks gradients: 0.01 learns too little
+    input_alpha: float = 0.9
+    input_decay: float = 0.001
+    hidden_alpha: float = 1.0
+    hidden_decay: float = 0.1
+    output_alpha: float = 0.6
+
+
+class OWM(Trainer):
+    """Each layer's gradient is projected off the inputs that the layer has seen, so that old answers stay.
+
+    P ← P − kkᵀ/(α + x̄ᵀk) with k = Px̄ at every step, from the first one on: x̄ is the mean input of the batch with a
+    1 appended for the bias. Momentum acts on projected gradients. The head grows with the classes, where the
+    original has rows for all of them from the start.
+    """
+
+    name = "owm"
+    summary = "gradients are projected off the mean inputs of all earlier batches"
+    Settings = OWMSettings
+
+    def begin(self, X: Tensor, y: Tensor) -> None:
+        batches = math.ceil(len(X) / self.settings.batch_size)
+        self.steps = batches * max(self.settings.epochs, math.ceil(self.settings.steps / batches))
+        self.steps_done = 0
+        self.projectors = []
+        for place, layer in enumerate(layers(self.network)):
+            projector = RecursiveProjector(
+                layer.in_features + 1, alpha=1.0, batch_mean=True, checked=False, device=self.device
+            )
+            projector.P = self.state.get(f"P.{place}", projector.P)
+            self.projectors.append(projector)
+
+    def loss(self, X: Tensor, y: Tensor) -> Tensor:
+        self.layer_inputs, logits = traced(self.network, X)
+        return self.cross_entropy(logits, y)
+
+    @torch.no_grad()
+    def before_step(self, X: Tensor, y: Tensor) -> None:
+        alphas = self.alphas(progress=self.steps_done / self.steps)
+        self.steps_done += 1
+        for layer, projector, alpha, rows in zip(
+            layers(self.network), self.projectors, alphas, self.layer_inputs, strict=True
+        ):
+            projector.alpha = alpha
+            projector.update(rows)
+            g = gradient(layer)
+            set_gradient(layer, (LONGEST / g.norm()).clamp(max=1.0) * g @ projector.P.float())
+
+    def alphas(self, progress: float) -> list[float]:
+        """α of each layer; the smaller, the more is held fast."""
+        settings = self.settings
+        hidden = settings.hidden_alpha * settings.hidden_decay**progress
+        return [
+            settings.input_alpha * settings.input_decay**progress,
+            *[hidden] * (settings.depth - 1),
+            settings.output_alpha,
+        ]
+
+    def finish(self, X: Tensor, y: Tensor) -> None:
+        for place, projector in enumerate(self.projectors):
+            if not healthy(projector.P):
+                raise NumericalError(
+                    "OWM's projector has lost positive-definiteness: training has diverged or α is too small. "
+                    "Give a smaller rate (owm.rate=0.05), or larger values of input_alpha and hidden_alpha."
+                )
+            self.state[f"P.{place}"] = projector.P
