@@ -176,7 +176,7 @@ def methods() -> None:
     from if2net.methods import METHODS
 
     for name, method in METHODS.items():
-        typer.echo(f"{name:12} {method.summary}")
+        typer.echo(f"{name:16} {method.summary}")
 
 
 @app.command()

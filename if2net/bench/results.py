@@ -33,7 +33,6 @@ def environment(device: str) -> dict[str, Any]:
     import numpy
     import torch
 
-    gpu = torch.cuda.get_device_name() if device.startswith("cuda") else None
     return {
         "if2net": __version__,
         "python": platform.python_version(),
@@ -41,8 +40,14 @@ def environment(device: str) -> dict[str, Any]:
         "numpy": numpy.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
         "threads": torch.get_num_threads(),
-        "device": gpu or "cpu",
+        "device": device_name(device),
     }
+
+
+def device_name(device: str) -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
 
 
 def finished_run(
@@ -53,7 +58,7 @@ def finished_run(
     R: metrics.Matrix,
     independent: Sequence[float],
     seconds: dict[str, float],
-    costs: dict[str, int],
+    costs: dict[str, Any],
 ) -> dict[str, Any]:
     """One entry of "runs": R, the metrics from it, and what it cost."""
     return {

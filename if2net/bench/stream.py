@@ -79,7 +79,7 @@ def finished_runs(
     """The entries of "runs" for one stream, one a variant of the protocol."""
     run = learn_stream(plan, data, name, seed, out, show)
     alone = _independent(plan, run, name, seed)
-    costs = asdict(run.method.costs())
+    costs = {**asdict(run.method.costs()), "device": store.device_name(plan.device)}
     return [
         store.finished_run(name, variant, seed, run.order, matrix(rows), alone[variant], dict(run.seconds), costs)
         for variant, rows in run.rows.items()

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from if2net.methods.network import Network
 from if2net.methods.replay import Replay, ReplaySettings
-from if2net.methods.trainer import TrainerSettings
+from if2net.methods.settings import TrainerSettings
 
 OFFSET = 0.85  # keeps the tasks' weights from being too unequal
 

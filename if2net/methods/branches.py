@@ -11,7 +11,8 @@ from torch.nn import functional as F
 
 from if2net.errors import ConfigurationError
 from if2net.methods.network import Network
-from if2net.methods.trainer import Trainer, TrainerSettings
+from if2net.methods.settings import TrainerSettings
+from if2net.methods.trainer import Trainer
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ TEMPERATURE = 10.0
 class FSDGPMSettings(ReplaySettings):
     """The authors' values for permuted MNIST."""
 
+    epochs: int = 10  # off the old subspace steps are short, and it takes more of them
     ascent: float = 0.05  # η₁: how far the weights climb before the loss is taken
     importance_rate: float = 0.01  # η₂
     energy: float = 0.99  # the share of the old inputs' energy that a layer's basis holds

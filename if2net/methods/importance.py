@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from if2net.errors import ConfigurationError
-from if2net.methods.trainer import Trainer, TrainerSettings
+from if2net.methods.settings import TrainerSettings
+from if2net.methods.trainer import Trainer
 
 CHUNK = 1024  # samples at a time: bounds the memory, not the result
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from if2net.methods.base import Costs
-from if2net.methods.trainer import Trainer, TrainerSettings
+from if2net.methods.settings import TrainerSettings
+from if2net.methods.trainer import Trainer
+
+
+@dataclass(frozen=True)
+class JointSettings(TrainerSettings):
+    epochs: int = 10  # an upper bound should not lack training
 
 
 class Joint(Trainer):
@@ -14,6 +22,7 @@ class Joint(Trainer):
 
     name = "joint"
     summary = "trained anew on the data of all tasks so far; the upper bound"
+    Settings = JointSettings
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: TrainerSettings) -> None:
         super().__init__(inputs, seed, device, settings)

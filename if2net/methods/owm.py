@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +10,8 @@ from torch import Tensor
 from if2net.decision.projector import RecursiveProjector, healthy
 from if2net.errors import NumericalError
 from if2net.methods.layers import gradient, layers, set_gradient, traced
-from if2net.methods.trainer import Trainer, TrainerSettings
+from if2net.methods.settings import TrainerSettings
+from if2net.methods.trainer import Trainer
 
 LONGEST = 10.0  # a layer's gradient is cut to this norm before it is projected
 
@@ -20,6 +20,7 @@ LONGEST = 10.0  # a layer's gradient is cut to this norm before it is projected
 class OWMSettings(TrainerSettings):
     """The authors' values for MNIST. Within a task α falls from `alpha` to `alpha · decay`."""
 
+    epochs: int = 20
     rate: float = 0.2  # the projector shrinks gradients: 0.01 learns too little
     input_alpha: float = 0.9
     input_decay: float = 0.001
@@ -41,8 +42,7 @@ class OWM(Trainer):
     Settings = OWMSettings
 
     def begin(self, X: Tensor, y: Tensor) -> None:
-        batches = math.ceil(len(X) / self.settings.batch_size)
-        self.steps = batches * max(self.settings.epochs, math.ceil(self.settings.steps / batches))
+        self.steps = self.batches(len(X)) * self.epochs(len(X))
         self.steps_done = 0
         self.projectors = []
         for place, layer in enumerate(layers(self.network)):

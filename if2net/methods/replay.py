@@ -9,7 +9,8 @@ from torch import Tensor
 
 from if2net.errors import ConfigurationError
 from if2net.methods.base import Costs
-from if2net.methods.trainer import Trainer, TrainerSettings
+from if2net.methods.settings import TrainerSettings
+from if2net.methods.trainer import Trainer
 
 
 @dataclass(frozen=True)

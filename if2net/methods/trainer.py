@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from if2net.errors import unknown
 from if2net.methods.base import Costs, Method, bytes_of
 from if2net.methods.network import Network
+from if2net.methods.settings import TrainerSettings
 
-SCOPES = ("seen", "current")
 NETWORK, STATE = "network.", "state."
-
-
-@dataclass(frozen=True)
-class TrainerSettings:
-    """The paper's optimiser (SGD, 0.01, batches of 64) and its three hidden layers; momentum is ours."""
-
-    hidden: int = 400
-    depth: int = 3
-    rate: float = 0.01
-    momentum: float = 0.9
-    batch_size: int = 64
-    epochs: int = 10
-    steps: int = 1000  # at least so many steps a task, where it has few samples
-    scope: str = "seen"  # the loss is over the classes seen so far; `current`: over those of the task alone
-
-    def __post_init__(self) -> None:
-        if self.scope not in SCOPES:
-            raise unknown("scope", self.scope, SCOPES)
 
 
 class Trainer(Method):
@@ -123,11 +103,17 @@ class Trainer(Method):
         """Minimise the loss over these samples."""
         self.optimiser = torch.optim.SGD(self.trained(), lr=self.settings.rate, momentum=self.settings.momentum)
         generator = self.generator(salt=2)
-        batches = math.ceil(len(X) / self.settings.batch_size)
-        for _ in range(max(self.settings.epochs, math.ceil(self.settings.steps / batches))):
+        for _ in range(self.epochs(len(X))):
             order = torch.randperm(len(X), generator=generator).to(self.device)
             for batch in order.split(self.settings.batch_size):
                 self.step(X[batch], y[batch])
+
+    def epochs(self, samples: int) -> int:
+        """How often so many samples are gone over."""
+        return max(self.settings.epochs, math.ceil(self.settings.steps / self.batches(samples)))
+
+    def batches(self, samples: int) -> int:
+        return math.ceil(samples / self.settings.batch_size)
 
     def step(self, X: Tensor, y: Tensor) -> None:
         self.optimiser.zero_grad(set_to_none=True)

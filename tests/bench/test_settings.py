@@ -14,7 +14,7 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_defaults(tmp_path
 
 def test_a_scoped_setting_reaches_its_method_only():
     found = resolve(["none", "joint"], "agnostic", from_command_line(["joint.epochs=3"]))
-    assert (found["none"].epochs, found["joint"].epochs) == (10, 3)
+    assert (found["none"].epochs, found["joint"].epochs) == (5, 3)
 
 
 def test_a_shared_key_reaches_every_method_that_knows_it():

@@ -1,13 +1,16 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 RESULTS = Path(__file__).parents[2] / "results"
+DESCRIPTION = importlib.util.spec_from_file_location("table", RESULTS / "table.py")
+TABLE = importlib.util.module_from_spec(DESCRIPTION)
+DESCRIPTION.loader.exec_module(TABLE)
 
 
-def test_the_table_in_the_readme_is_made_from_the_committed_results():
-    description = importlib.util.spec_from_file_location("table", RESULTS / "table.py")
-    table = importlib.util.module_from_spec(description)
-    description.loader.exec_module(table)
-    text = table.README.read_text()
-    assert table.with_table(text) == text
-    assert "| IF2Net, default |" in text
+@pytest.mark.parametrize("path", TABLE.TARGETS, ids=lambda path: path.name)
+def test_tables_are_made_from_the_committed_results(path):
+    text = path.read_text()
+    assert TABLE.with_table(text, TABLE.TARGETS[path]) == text
+    assert "| IF2Net, default | agnostic |" in text
