@@ -1,4 +1,4 @@
-"""Calls go one way: cli → bench, report → methods, data → learner → encoder, decision → torch."""
+"""Calls go one way: cli → commands → bench, report → methods, data → learner → encoder, decision → torch."""
 
 import ast
 from pathlib import Path
@@ -26,7 +26,8 @@ LAYERS = {
     "data": 4,
     "bench": 5,
     "report": 6,
-    "cli": 7,
+    "commands": 7,
+    "cli": 8,
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

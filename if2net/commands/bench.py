@@ -1,0 +1,167 @@
+"""run, tune, reproduce and merge: comparing methods on streams of tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from if2net.commands.options import (
+    ConfigOption,
+    DataOption,
+    DeviceOption,
+    JobsOption,
+    MethodsOption,
+    ProtocolOption,
+    SetOption,
+)
+
+DEFAULT_METHODS = ["if2net", "none", "joint"]
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")] = "digits-10/5",
+    method: MethodsOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed; it also shuffles the classes.")] = 0,
+    protocol: ProtocolOption = "agnostic",
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for results; a killed run goes on there.")] = None,
+    jobs: JobsOption = 1,
+    settings: SetOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Compare methods on a stream of tasks: table, results.json and report.html."""
+    from rich.console import Console
+
+    from if2net.bench import hyperparameters
+    from if2net.bench import settings as reading
+    from if2net.bench.display import Display, results_table
+    from if2net.bench.folder import prepare
+    from if2net.bench.runner import run_plans
+    from if2net.bench.stream import Plan
+    from if2net.config import resolve_device
+    from if2net.data import parse_scenario
+    from if2net.report import write_report
+
+    _known_protocol(protocol)
+    console = Console()
+    wanted = parse_scenario(scenario)
+    chosen = method or DEFAULT_METHODS
+    given = (reading.from_file(config) if config else []) + reading.from_command_line(settings or [])
+    searched = hyperparameters.found(chosen, wanted.dataset, protocol)
+    resolved = reading.resolve(chosen, protocol, searched + given)
+    plan = Plan(wanted, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
+    wanted.load(data)  # what is missing is said before anything is written
+    folder = prepare(plan, out)
+    with Display([plan], console) as display:
+        (results,) = run_plans([(plan, folder)], data, jobs, display)
+    write_report(results, folder)
+    console.print(results_table(results))
+    console.print(f"Results: {folder / 'results.json'}\nReport:  {folder / 'report.html'}", soft_wrap=True)
+
+
+def tune(
+    scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")],
+    method: Annotated[str, typer.Option("-m", "--method", help="The method.")],
+    out: Annotated[Path, typer.Option(help="JSON file for everything tried.")],
+    grid: Annotated[list[str] | None, typer.Option("--grid", help="key=value,value,...; repeatable.")] = None,
+    protocol: ProtocolOption = "agnostic",
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    settings: SetOption = None,
+) -> None:
+    """Search settings on held-back training data of a stream that is never reported.
+
+    Without --grid, the method's own grid in bench/hyperparameters.toml.
+    """
+    from rich.console import Console
+
+    from if2net.bench import hyperparameters
+    from if2net.bench.results import write_json
+    from if2net.bench.search import parse_grid, search
+    from if2net.bench.settings import from_command_line
+    from if2net.config import resolve_device
+    from if2net.data import parse_scenario
+
+    _known_protocol(protocol)
+    console = Console()
+    wanted = parse_scenario(scenario)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    found = search(
+        wanted,
+        wanted.load(data),
+        method,
+        parse_grid(grid) if grid else hyperparameters.grid(method),
+        protocol=protocol,
+        fixed=from_command_line(settings or []),
+        device=str(resolve_device(device)),
+        show=lambda entry: console.print(entry),
+    )
+    write_json(out, found)
+    console.print(f"Best: {found['best']}\nAll: {out}", soft_wrap=True)
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A table of the paper, such as table-mnist.")] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    method: MethodsOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for results; it goes on there. Default: out/NAME.")] = None,
+    jobs: JobsOption = 1,
+    settings: SetOption = None,
+) -> None:
+    """Run a table of the paper, ours beside the paper's figures. With -m, a part of it, to be merged later."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from if2net.bench import reproduce as tables
+    from if2net.bench.display import Display
+    from if2net.bench.runner import run_plans
+    from if2net.bench.settings import from_command_line
+    from if2net.config import resolve_device
+
+    if list_them or name is None:
+        for known, (summary, _) in tables.TABLES.items():
+            typer.echo(f"{known:14} {summary}")
+        return
+    console = Console()
+    folder = out or Path("out") / name
+    plans = tables.plans(
+        name,
+        folder,
+        methods=method or [],
+        seeds=tuple(range(seed, seed + runs)),
+        device=str(resolve_device(device)),
+        given=from_command_line(settings or []),
+    )
+    with Display([plan for plan, _ in plans], console) as display:
+        results = run_plans(plans, data, jobs, display)
+    text = tables.markdown(name, results)
+    (folder / "table.md").write_text(text)
+    console.print(Markdown(text))
+    console.print(f"Table: {folder / 'table.md'}", soft_wrap=True)
+
+
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
+    out: Annotated[Path, typer.Option(help="Folder for the whole.")],
+) -> None:
+    """Join results that were made on different machines."""
+    from if2net.bench.merging import merge_folders
+
+    for path in merge_folders(parts, out):
+        typer.echo(f"Results: {path}")
+
+
+def _known_protocol(name: str) -> None:
+    from if2net.bench.protocol import PROTOCOLS
+    from if2net.errors import unknown
+
+    if name not in PROTOCOLS:
+        raise unknown("protocol", name, PROTOCOLS)
