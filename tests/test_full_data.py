@@ -4,8 +4,9 @@ import os
 
 import pytest
 
+from if2net.bench.hyperparameters import found
 from if2net.bench.runner import run_plan
-from if2net.bench.settings import from_command_line, resolve
+from if2net.bench.settings import resolve
 from if2net.bench.stream import Plan
 from if2net.data import load_dataset, parse_scenario
 
@@ -31,7 +32,7 @@ def test_accuracy_on_a_stream_of_five_tasks(dataset, protocol, least):
 
 
 def test_what_leaks_through_a_batch_of_one_task_is_gone_when_tasks_are_mixed():
-    settings = resolve(["if2net"], "transductive", from_command_line([]))
+    settings = resolve(["if2net"], "transductive", found(["if2net"], "fashion-mnist", "transductive"))
     plan = Plan(parse_scenario("fashion-mnist-10/5"), settings, (0,), "transductive")
     by_task, mixed = run_plan(plan, load_dataset("fashion-mnist"), None)["runs"]
     assert (by_task["variant"], mixed["variant"]) == ("one task per batch", "tasks mixed")
