@@ -12,12 +12,16 @@ methods() {
                                         if not name.startswith("if2net")))'  # ours have results/searched.sh
 }
 
+# Dataset, method, and the scope of the loss where it is not the method's own.
 search() {
-    file=$out/$1-$2.json
-    [ -f "$file" ] || $if2net tune "$1-10/5" -m "$2" --out "$file" > /dev/null
+    file=$out/$1${3:+-$3}-$2.json
+    [ -f "$file" ] || $if2net tune "$1-10/5" -m "$2" ${3:+--set scope="$3"} --out "$file" > /dev/null
 }
 
 export -f search
 for method in ${@:3} $([ $# -gt 2 ] || methods); do
-    for dataset in mnist fashion-mnist; do echo "$dataset $method"; done
+    for dataset in mnist fashion-mnist; do
+        echo "$dataset $method"
+        case $method in ewc | mas | ol-ewc | si) echo "$dataset $method current" ;; esac
+    done
 done | xargs -P "$jobs" -I{} bash -c "search {}"

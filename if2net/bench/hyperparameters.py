@@ -13,9 +13,9 @@ from if2net.bench.settings import Given
 from if2net.errors import ConfigurationError
 
 
-def found(methods: Iterable[str], dataset: str, protocol: str) -> Given:
+def found(methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen") -> Given:
     """What was found for these methods on this dataset, to come before what a user gives."""
-    key = dataset if protocol == "agnostic" else f"{dataset}-{protocol}"
+    key = "-".join([dataset, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
     return [
         (name, setting, value)
         for name in methods

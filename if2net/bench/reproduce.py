@@ -18,27 +18,43 @@ from if2net.data import parse_scenario
 from if2net.errors import unknown
 from if2net.methods import METHODS
 
+# Every task has features of its own here: a loss over its own classes is the only one there is.
+BRANCHED = ("eft", "pcl")
 OURS = [name for name in METHODS if name.startswith("if2net")]
 
 
 @dataclass(frozen=True)
 class Part:
-    """One folder of results: methods on a scenario under a protocol."""
+    """One folder of results: methods on a scenario under a protocol, with a loss over the classes of some scope."""
 
     scenario: str
     protocol: str
     methods: tuple[str, ...]
+    scope: str = "seen"
 
     @property
     def folder(self) -> str:
-        return f"{parse_scenario(self.scenario).dataset}-{self.protocol}"
+        ending = "" if self.scope == "seen" else f"-{self.scope}"
+        return f"{parse_scenario(self.scenario).dataset}-{self.protocol}{ending}"
+
+    def settings(self, methods: list[str], given: Given) -> dict[str, Any]:
+        """What a search has found, the scope, and what a user gives; the later of these wins."""
+        found = hyperparameters.found(methods, parse_scenario(self.scenario).dataset, self.protocol, self.scope)
+        scope: Given = [(None, "scope", self.scope)] if self.scope != "seen" else []
+        mine = [entry for entry in given if entry[0] in (None, *methods)]
+        return resolve(methods, self.protocol, [*found, *scope, *mine])
 
 
 def _table_mnist() -> list[Part]:
-    """All methods agnostic; IF2Net also where the task is told or leaks through the batch."""
+    """All methods agnostic; IF2Net also where the task is told or leaks through the batch.
+
+    The methods that only hold weights back also with the loss over the current task's classes alone, which is the
+    likeliest way to the paper's figures for them.
+    """
     parts = []
     for scenario in ("mnist-10/5", "fashion-mnist-10/5"):
         parts.append(Part(scenario, "agnostic", tuple(METHODS)))
+        parts.append(Part(scenario, "agnostic", ("none", "ewc", "mas", "ol-ewc", "si"), scope="current"))
         parts += [Part(scenario, protocol, tuple(OURS)) for protocol in ("aware", "transductive")]
     return parts
 
@@ -60,12 +76,8 @@ def plans(
         chosen = [method for method in part.methods if not methods or method in methods]
         if not chosen:
             continue
-        scenario = parse_scenario(part.scenario)
-        mine = [entry for entry in given if entry[0] in (None, *chosen)]
-        settings = resolve(
-            chosen, part.protocol, hyperparameters.found(chosen, scenario.dataset, part.protocol) + mine
-        )
-        plan = Plan(scenario, settings, seeds, part.protocol, device)
+        settings = part.settings(chosen, given)
+        plan = Plan(parse_scenario(part.scenario), settings, seeds, part.protocol, device)
         folder = out / part.folder
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / "config.json", resolved(plan))
@@ -99,7 +111,9 @@ def _rows(results: dict[str, Any], figures: dict[str, dict[str, float]]) -> list
     rows = []
     for label, entry in results["summary"].items():
         method, _, variant = label.partition(" (")
-        protocol = results["protocol"] + (f", {variant.removesuffix(')')}" if variant else "")
+        scope = results["settings"][method].get("scope", "seen")
+        own = "" if scope == "seen" or method in BRANCHED else "loss over the current task's classes"
+        protocol = ", ".join(part for part in (results["protocol"], variant.removesuffix(")"), own) if part)
         printed = figures.get(method, {})
         cells = [method, protocol]
         for key, factor, digits in (("acc", 100, 2), ("bwt", 1, 3), ("fwt", 1, 3)):

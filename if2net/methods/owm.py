@@ -21,6 +21,7 @@ class OWMSettings(TrainerSettings):
     """The authors' values for MNIST. Within a task α falls from `alpha` to `alpha · decay`."""
 
     epochs: int = 20
+    batch_size: int = 40
     rate: float = 0.2  # the projector shrinks gradients: 0.01 learns too little
     input_alpha: float = 0.9
     input_decay: float = 0.001

@@ -16,16 +16,18 @@ def planned(out, methods=(), name="table-mnist"):
 
 def test_the_first_table_has_all_methods_agnostic_and_ours_under_every_protocol(tmp_path):
     found = {folder.name: plan for plan, folder in planned(tmp_path)}
-    assert len(found) == 6
+    assert len(found) == 8
     for dataset in ("mnist", "fashion-mnist"):
         assert list(found[f"{dataset}-agnostic"].settings) == list(METHODS)
         for protocol in ("aware", "transductive"):
             assert all(name.startswith("if2net") for name in found[f"{dataset}-{protocol}"].settings)
+        scopes = {settings.scope for settings in found[f"{dataset}-agnostic-current"].settings.values()}
+        assert scopes == {"current"}
     assert (tmp_path / "mnist-agnostic" / "config.json").exists()
 
 
 def test_a_part_of_a_table_can_be_run_on_its_own(tmp_path):
-    assert {folder.name for _, folder in planned(tmp_path, ["ewc"])} == {"mnist-agnostic", "fashion-mnist-agnostic"}
+    assert {folder.name for _, folder in planned(tmp_path, ["gem"])} == {"mnist-agnostic", "fashion-mnist-agnostic"}
 
 
 def test_unknown_names_are_refused(tmp_path):
