@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.utils import clip_grad_norm_
 
-from if2net.methods.layers import gradient, joined, layers, set_gradient, traced
+from if2net.methods.layers import gradient, joined, layers, recorded, set_gradient, with_ones
 from if2net.methods.replay import Replay, ReplaySettings
 
 LARGEST = 2.0  # gradients are cut to this
@@ -109,7 +109,7 @@ class FSDGPM(Replay):
         """For each hidden layer, the fewest principal directions of its inputs that hold enough of their energy."""
         X, _ = self.memory
         drawn = torch.randperm(len(X), generator=self.random)[: self.settings.basis_samples].to(self.device)
-        inputs, _ = traced(self.network, X[drawn])
+        inputs = with_ones(recorded(self.network, X[drawn])[0])
         enough = self.settings.energy + self.settings.energy_growth * (self.tasks - 1)
         return [basis(rows, enough) for rows in inputs[:-1]]
 

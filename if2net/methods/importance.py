@@ -7,9 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from if2net.errors import ConfigurationError
+from if2net.methods.layers import recorded
+from if2net.methods.network import Network
 from if2net.methods.settings import TrainerSettings
 from if2net.methods.trainer import Trainer
 
@@ -92,37 +94,20 @@ class Importance(Trainer):
         return values
 
 
-def gradient_moments(network: nn.Module, X: Tensor, scores: Callable[[Tensor], Tensor], power: int) -> list[Tensor]:
+def gradient_moments(network: Network, X: Tensor, scores: Callable[[Tensor], Tensor], power: int) -> list[Tensor]:
     """E_x Σ_k |∂s_k(x)/∂θ|^p for each parameter of a network of linear layers; `scores` makes s from its output.
 
     One sample's gradient in a weight is δ⊗a, with a what the layer was given and δ the gradient in what it gave. Its
     power is |δ|^p ⊗ |a|^p, and the sum over samples a matrix product: no sample's own gradient is ever formed.
     """
-    layers = [module for module in network.modules() if isinstance(module, nn.Linear)]
-    moments = [torch.zeros_like(parameter) for layer in layers for parameter in (layer.weight, layer.bias)]
+    moments = [torch.zeros_like(parameter) for parameter in network.parameters()]
     for part in X.split(CHUNK):
-        given, gave, output = _recorded(network, layers, part)
+        given, gave = recorded(network, part)
         inputs = [a.detach().abs().pow(power) for a in given]
-        for score in scores(output).sum(dim=0):  # samples do not mix, so δ is each sample's own
+        for score in scores(gave[-1]).sum(dim=0):  # samples do not mix, so δ is each sample's own
             deltas = torch.autograd.grad(score, gave, retain_graph=True)
             for index, (a, delta) in enumerate(zip(inputs, deltas, strict=True)):
                 delta = delta.abs().pow(power)
                 moments[2 * index] += delta.T @ a / len(X)
                 moments[2 * index + 1] += delta.sum(dim=0) / len(X)
     return moments
-
-
-def _recorded(network: nn.Module, layers: list[nn.Linear], X: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
-    """What each layer was given, what it gave, and what the network made of it."""
-    given: list[Tensor] = []
-    gave: list[Tensor] = []
-
-    def record(_: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        given.append(inputs[0])
-        gave.append(output)
-
-    hooks = [layer.register_forward_hook(record) for layer in layers]
-    output = network(X)
-    for hook in hooks:
-        hook.remove()
-    return given, gave, output

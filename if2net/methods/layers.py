@@ -36,11 +36,15 @@ def _gradients(layer: nn.Linear) -> tuple[Tensor, Tensor]:
     return weight, bias
 
 
-def traced(network: Network, X: Tensor) -> tuple[list[Tensor], Tensor]:
-    """The rows [x, 1] that enter each layer, and the logits."""
-    inputs = []
+def recorded(network: Network, X: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """What each layer was given and what it gave; what the last one gave are the logits."""
+    given, gave = [X], []
     for layer in network.hidden:
-        inputs.append(X)
-        X = torch.relu(layer(X))
-    inputs.append(X)
-    return [F.pad(rows.detach(), (0, 1), value=1.0) for rows in inputs], network.head(X)
+        gave.append(layer(given[-1]))
+        given.append(torch.relu(gave[-1]))
+    return given, [*gave, network.head(given[-1])]
+
+
+def with_ones(inputs: list[Tensor]) -> list[Tensor]:
+    """The rows [x, 1] that enter each layer."""
+    return [F.pad(rows.detach(), (0, 1), value=1.0) for rows in inputs]

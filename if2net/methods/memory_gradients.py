@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 
-from if2net.methods.layers import gradient, joined, layers, set_gradient
+from if2net.methods.layers import gradient, joined, layers, recorded, set_gradient
 from if2net.methods.replay import Replay, ReplaySettings
 
 
@@ -59,9 +58,14 @@ class MemoryGradients(Replay):
         sizes = (self.settings.samples,)
         drawn = torch.stack([torch.randint(*span, sizes, generator=self.random) for span in self.spans])
         X, y = (values[drawn.to(self.device)] for values in self.memory)
-        weights = {name: weight.detach() for name, weight in self.network.named_parameters()}
-        found = list(vmap(grad(self._memory_loss), in_dims=(None, 0, 0))(weights, X, y).values())
-        return [joined(weight, bias) for weight, bias in zip(found[::2], found[1::2], strict=True)]
+        with torch.enable_grad():
+            given, gave = recorded(self.network, X.flatten(0, 1))
+            loss = F.cross_entropy(gave[-1], y.flatten(), reduction="sum") / self.settings.samples
+        deltas = torch.autograd.grad(loss, gave)
+        return [_by_task(a, delta, len(self.spans)) for a, delta in zip(given, deltas, strict=True)]
 
-    def _memory_loss(self, weights: dict[str, Tensor], X: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(functional_call(self.network, weights, (X,)), y)
+
+def _by_task(a: Tensor, delta: Tensor, tasks: int) -> Tensor:
+    """Σ δ⊗[a, 1] over the samples of each task: a layer's gradient on that task, samples being sorted by task."""
+    a, delta = a.unflatten(0, (tasks, -1)), delta.unflatten(0, (tasks, -1))
+    return joined(torch.bmm(delta.mT, a), delta.sum(dim=1))

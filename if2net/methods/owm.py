@@ -9,7 +9,7 @@ from torch import Tensor
 
 from if2net.decision.projector import RecursiveProjector, healthy
 from if2net.errors import NumericalError
-from if2net.methods.layers import gradient, layers, set_gradient, traced
+from if2net.methods.layers import gradient, layers, recorded, set_gradient, with_ones
 from if2net.methods.settings import TrainerSettings
 from if2net.methods.trainer import Trainer
 
@@ -54,8 +54,9 @@ class OWM(Trainer):
             self.projectors.append(projector)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        self.layer_inputs, logits = traced(self.network, X)
-        return self.cross_entropy(logits, y)
+        given, gave = recorded(self.network, X)
+        self.layer_inputs = with_ones(given)
+        return self.cross_entropy(gave[-1], y)
 
     @torch.no_grad()
     def before_step(self, X: Tensor, y: Tensor) -> None:

@@ -5,7 +5,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from if2net.methods.fs_dgpm import FSDGPM, FSDGPMSettings, basis
-from if2net.methods.layers import gradient, layers, traced
+from if2net.methods.layers import gradient, layers, recorded, with_ones
 
 SMALL = {"hidden": 10, "depth": 2, "epochs": 1, "steps": 20, "memory": 24, "batch_size": 8}
 ENERGY = 0.9
@@ -114,7 +114,7 @@ def test_the_basis_is_the_smallest_that_holds_enough_of_the_energy():
 
 def test_bases_grow_with_the_tasks():
     method, _, _ = prepared(tasks=2, energy=0.5, energy_growth=0.3, basis_samples=100)
-    inputs, _ = traced(method.network, method.memory[0])
+    inputs = with_ones(recorded(method.network, method.memory[0])[0])
     for U, rows in zip(method.bases, inputs, strict=False):
         share = (rows @ U).square().sum() / rows.square().sum()
         assert share >= 0.8 - 1e-5
