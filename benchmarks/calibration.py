@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from if2net import IF2Net
-from if2net.data import parse_scenario
+from if2net.data import load_dataset, parse_scenario
 
 SCENARIOS = ("digits-10/5", "mnist-10/5", "fashion-mnist-10/5")
 SEEDS = range(5)
@@ -27,7 +27,7 @@ def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray) -> 
 
 def measure(name: str, seed: int) -> dict[str, float]:
     scenario = parse_scenario(name)
-    _, tasks = scenario.stream(scenario.load(), seed)
+    _, tasks = scenario.stream(load_dataset(scenario.dataset), seed)
     net = IF2Net(seed=seed)
     for task in tasks:
         net.learn(task.train_X, task.train_y)

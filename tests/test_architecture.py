@@ -1,4 +1,4 @@
-"""Calls go one way: cli → commands → bench, report → methods, data → learner → encoder, decision → torch."""
+"""Calls go one way: cli → commands → bench, report → backbone → methods, data → learner → encoder, decision."""
 
 import ast
 from pathlib import Path
@@ -24,10 +24,12 @@ LAYERS = {
     "estimator": 4,
     "methods": 4,
     "data": 4,
-    "bench": 5,
-    "report": 6,
-    "commands": 7,
-    "cli": 8,
+    "backbone": 5,
+    "bench": 6,
+    "cluster": 6,
+    "report": 7,
+    "commands": 8,
+    "cli": 9,
 }
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

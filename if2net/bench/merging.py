@@ -14,10 +14,7 @@ def merge_folders(parts: list[Path], out: Path) -> list[Path]:
     """Join the results of several folders, or of several folders of folders; returns the files written."""
     found: dict[Path, list[dict[str, Any]]] = {}
     for part in parts:
-        files = [part / "results.json"] if (part / "results.json").exists() else sorted(part.glob("*/results.json"))
-        if not files:
-            raise ConfigurationError(f"{part} holds no results.json; give folders that `if2net run` has written.")
-        for file in files:
+        for file in store.result_files(part):
             found.setdefault(file.relative_to(part), []).append(store.read_results(file))
     merged = {name: merge(results) for name, results in found.items()}
     for name, results in merged.items():

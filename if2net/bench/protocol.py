@@ -25,23 +25,30 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
 
 def accuracies(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[float]:
     """The accuracy on each of these tasks, as the protocol allows it."""
+    predicted = predictions(method, tasks, protocol, variant)
+    return [float(np.mean(found == task.test_y)) for found, task in zip(predicted, tasks, strict=True)]
+
+
+def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[list[int]]:
+    """Test samples counted by [true class][predicted class]; classes are numbered by their place in the stream."""
+    predicted = np.concatenate(predictions(method, tasks, protocol, variant))
+    true = np.concatenate([task.test_y for task in tasks])
+    classes = sum(len(task.classes) for task in tasks)
+    counts = np.zeros((classes, classes), dtype=int)
+    np.add.at(counts, (true, predicted), 1)
+    return counts.tolist()
+
+
+def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[np.ndarray]:
+    """The predicted classes for the test samples of each of these tasks."""
     if variant == "tasks mixed":
         return _mixed(method, tasks)
-    return [_accuracy(_predict(method, task, place, protocol), task) for place, task in enumerate(tasks)]
-
-
-def _predict(method: Method, task: Task, place: int, protocol: str) -> np.ndarray:
     if protocol == "aware":
-        return method.predict(task.test_X, task=place)
-    return method.predict(task.test_X, transductive=protocol == "transductive")
+        return [method.predict(task.test_X, task=place) for place, task in enumerate(tasks)]
+    return [method.predict(task.test_X, transductive=protocol == "transductive") for task in tasks]
 
 
-def _mixed(method: Method, tasks: Sequence[Task]) -> list[float]:
+def _mixed(method: Method, tasks: Sequence[Task]) -> list[np.ndarray]:
     everything = np.concatenate([task.test_X for task in tasks])
-    predictions = method.predict(everything, transductive=True)
     ends = np.cumsum([len(task.test_y) for task in tasks])[:-1]
-    return [_accuracy(part, task) for part, task in zip(np.split(predictions, ends), tasks, strict=True)]
-
-
-def _accuracy(predictions: np.ndarray, task: Task) -> float:
-    return float(np.mean(predictions == task.test_y))
+    return np.split(method.predict(everything, transductive=True), ends)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -104,8 +105,23 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write under a temporary name, then rename: a crash leaves the old file whole."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     with os.fdopen(handle, "w") as file:
-        json.dump(content, file, indent=1)
+        file.write(readable(content))
     os.replace(temporary, path)
+
+
+def readable(content: dict[str, Any]) -> str:
+    """JSON with a line for each row of a matrix. Its strings hold no bare line breaks, so none of them is touched.
+
+    >>> print(readable({"R": [[1.0, None], [0.5, 0.9]]}))
+    {
+     "R": [
+      [1.0, null],
+      [0.5, 0.9]
+     ]
+    }
+    """
+    text = json.dumps(content, indent=1)
+    return re.sub(r"\[\n *([^\[\]{}]*?)\n *\]", lambda row: "[" + re.sub(r"\n *", " ", row[1]) + "]", text)
 
 
 def read_results(path: Path) -> dict[str, Any]:
@@ -115,3 +131,12 @@ def read_results(path: Path) -> dict[str, Any]:
     except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
         raise ConfigurationError(f"{path} is not a results file of if2net ({error}); move it away.") from error
     return content
+
+
+def result_files(folder: Path) -> list[Path]:
+    """The results file in a folder, or those in the folders inside it."""
+    direct = folder / "results.json"
+    files = [direct] if direct.exists() else sorted(folder.glob("*/results.json"))
+    if not files:
+        raise ConfigurationError(f"{folder} holds no results.json; give folders that `if2net run` has written.")
+    return files

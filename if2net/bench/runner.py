@@ -28,7 +28,7 @@ def run_plans(
 ) -> list[dict[str, Any]]:
     """Run several plans, `jobs` streams at a time in processes of their own that share the cores or the GPU."""
     if jobs == 1:
-        return [run_plan(plan, dataset(plan.scenario.dataset, data), out, show) for plan, out in plans]
+        return [run_plan(plan, dataset(plan.scenario, data), out, show) for plan, out in plans]
     found = [previous(plan, out) for plan, out in plans]
     work = [
         (job, results)

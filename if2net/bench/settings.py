@@ -77,7 +77,8 @@ def _types(method: str) -> dict[str, Any]:
 def _convert(key: str, value: Any, kind: Any) -> Any:
     """A value of the setting's type, from text or from TOML."""
     allowed = get_args(kind) or (kind,)
-    if type(None) in allowed and value in (None, "none", "None", "auto"):
+    # `none` and `auto` leave a number to the method; where text is asked for they may be names of their own.
+    if type(None) in allowed and (value is None or (str not in allowed and value in ("none", "None", "auto"))):
         return None
     for wanted in (bool, int, float, str):
         if wanted not in allowed:

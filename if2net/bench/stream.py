@@ -12,7 +12,7 @@ import torch
 
 from if2net import modelfile
 from if2net.bench import results as store
-from if2net.bench.protocol import PROTOCOLS, accuracies
+from if2net.bench.protocol import PROTOCOLS, accuracies, confusion
 from if2net.data import Dataset, Scenario, Task
 from if2net.methods import METHODS, Method
 
@@ -82,6 +82,7 @@ def finished_runs(
     costs = {**asdict(run.method.costs()), "device": store.device_name(plan.device)}
     return [
         store.finished_run(name, variant, seed, run.order, matrix(rows), alone[variant], dict(run.seconds), costs)
+        | {"confusion": confusion(run.method, run.tasks, plan.protocol, variant)}
         for variant, rows in run.rows.items()
     ]
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from if2net.backbone.rows import load_rows
 from if2net.bench.stream import Plan, Show, finished_runs
-from if2net.data import Dataset, load_dataset
+from if2net.data import Dataset, Scenario
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Workers:
 
 
 @lru_cache(maxsize=2)
-def dataset(name: str, folder: Path | None) -> Dataset:
-    return load_dataset(name, folder)
+def dataset(scenario: Scenario, folder: Path | None) -> Dataset:
+    return load_rows(scenario, folder)[0]  # what was refused has been said before the first run
 
 
 # What this process was started with, where it is a worker: where to send steps, and where the data is.
@@ -82,4 +83,4 @@ def _start(steps: Any, data: Path | None, threads: int) -> None:
 
 def _work(job: Job) -> list[dict[str, Any]]:
     steps, data = _worker
-    return finished_runs(job.plan, dataset(job.plan.scenario.dataset, data), job.method, job.seed, job.out, steps.put)
+    return finished_runs(job.plan, dataset(job.plan.scenario, data), job.method, job.seed, job.out, steps.put)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.options import (
+    BackboneOption,
     ConfigOption,
     DataOption,
     DeviceOption,
@@ -22,6 +23,7 @@ DEFAULT_METHODS = ["if2net", "none", "joint"]
 
 def run(
     scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")] = "digits-10/5",
+    backbone: BackboneOption = None,
     method: MethodsOption = None,
     runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="The first seed; it also shuffles the classes.")] = 0,
@@ -42,19 +44,20 @@ def run(
     from if2net.bench.folder import prepare
     from if2net.bench.runner import run_plans
     from if2net.bench.stream import Plan
+    from if2net.commands.images import load_shown
     from if2net.config import resolve_device
     from if2net.data import parse_scenario
     from if2net.report import write_report
 
     _known_protocol(protocol)
     console = Console()
-    wanted = parse_scenario(scenario)
+    wanted = parse_scenario(scenario, backbone)
     chosen = method or DEFAULT_METHODS
     given = (reading.from_file(config) if config else []) + reading.from_command_line(settings or [])
     searched = hyperparameters.found(chosen, wanted.dataset, protocol)
     resolved = reading.resolve(chosen, protocol, searched + given)
     plan = Plan(wanted, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
-    wanted.load(data)  # what is missing is said before anything is written
+    load_shown(wanted, data, plan.device, console)  # what is missing is said before anything is written
     folder = prepare(plan, out)
     with Display([plan], console) as display:
         (results,) = run_plans([(plan, folder)], data, jobs, display)
@@ -68,6 +71,7 @@ def tune(
     method: Annotated[str, typer.Option("-m", "--method", help="The method.")],
     out: Annotated[Path, typer.Option(help="JSON file for everything tried.")],
     grid: Annotated[list[str] | None, typer.Option("--grid", help="key=value,value,...; repeatable.")] = None,
+    backbone: BackboneOption = None,
     protocol: ProtocolOption = "agnostic",
     data: DataOption = None,
     device: DeviceOption = "auto",
@@ -83,16 +87,17 @@ def tune(
     from if2net.bench.results import write_json
     from if2net.bench.search import parse_grid, search
     from if2net.bench.settings import from_command_line
+    from if2net.commands.images import load_shown
     from if2net.config import resolve_device
     from if2net.data import parse_scenario
 
     _known_protocol(protocol)
     console = Console()
-    wanted = parse_scenario(scenario)
+    wanted = parse_scenario(scenario, backbone)
     out.parent.mkdir(parents=True, exist_ok=True)
     found = search(
         wanted,
-        wanted.load(data),
+        load_shown(wanted, data, str(resolve_device(device)), console),
         method,
         parse_grid(grid) if grid else hyperparameters.grid(method),
         protocol=protocol,

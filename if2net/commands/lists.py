@@ -15,7 +15,11 @@ def methods() -> None:
 
 def datasets() -> None:
     """List the datasets."""
-    from if2net.data import DATASETS
+    from if2net.data import DATASETS, IMAGE_DATASETS
 
-    for name, source in DATASETS.items():
-        typer.echo(f"{name:14} {source.summary} ({source.licence})")
+    facts = [(name, source.summary, source.licence) for name, source in DATASETS.items()]
+    facts += [(name, source.summary, source.licence) for name, source in IMAGE_DATASETS.items()]
+    for name, summary, licence in facts:
+        typer.echo(f"{name:14} {summary} ({licence})")
+    typer.echo("folder:PATH    your own images, a sub-folder for each class")
+    typer.echo("hub:OWNER/NAME images of the Hugging Face hub")

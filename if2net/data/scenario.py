@@ -1,18 +1,21 @@
-"""DATASET-C/T: C classes of a dataset, in an order shuffled by the seed, cut evenly into T tasks."""
+"""DATASET-C/T[@BACKBONE]: C classes of a dataset, in an order shuffled by the seed, cut evenly into T tasks."""
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from if2net.data.datasets import DATASETS, Dataset, load_dataset
+from if2net.data.datasets import DATASETS, Dataset
+from if2net.data.image_datasets import IMAGE_DATASETS, is_image_dataset
 from if2net.errors import ConfigurationError, unknown
 
 # Held back of the training data where a search may not touch the test data.
 VALIDATION_SHARE = 1 / 6
+# What turns photographs into rows where nothing else is asked for.
+DEFAULT_BACKBONE = "efficientnet-lite0"
+PATTERN = r"(.+)-(\d+)/(\d+)(?:@(.+))?"
 
 
 @dataclass(frozen=True)
@@ -29,15 +32,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What DATASET-C/T says."""
+    """What DATASET-C/T says; for images also the backbone, since every number depends on it."""
 
     dataset: str
     classes: int
     tasks: int
+    backbone: str | None = None
 
     @property
     def name(self) -> str:
-        return f"{self.dataset}-{self.classes}/{self.tasks}"
+        backbone = f"@{self.backbone}" if self.backbone else ""
+        return f"{self.dataset}-{self.classes}/{self.tasks}{backbone}"
 
     def class_order(self, seed: int, available: int) -> list[int]:
         """Which class of the dataset stands at each place of the stream."""
@@ -55,7 +60,8 @@ class Scenario:
         """
         if validation:
             data = _validation_split(data)
-        order = self.class_order(seed, data.classes)
+        present = np.unique(data.train_y)  # a class that the backbone was trained on has no samples
+        order = present[self.class_order(seed, len(present))].tolist()
         place = np.full(data.classes, -1)
         place[order] = np.arange(len(order))
         train_place, test_place = place[data.train_y], place[data.test_y]
@@ -76,29 +82,37 @@ class Scenario:
             )
         return order, tasks
 
-    def load(self, folder: str | os.PathLike[str] | None = None) -> Dataset:
-        return load_dataset(self.dataset, folder)
+
+def is_scenario(text: str) -> bool:
+    """Whether it has the form of one, rather than of a dataset's name alone."""
+    return re.fullmatch(PATTERN, text) is not None
 
 
-def parse_scenario(text: str) -> Scenario:
-    """Read DATASET-C/T.
+def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
+    """Read DATASET-C/T or DATASET-C/T@BACKBONE; `backbone` takes the place of the text's.
 
     >>> parse_scenario("fashion-mnist-10/5")
-    Scenario(dataset='fashion-mnist', classes=10, tasks=5)
+    Scenario(dataset='fashion-mnist', classes=10, tasks=5, backbone=None)
+    >>> parse_scenario("cub200-100/10").name
+    'cub200-100/10@efficientnet-lite0'
     """
-    match = re.fullmatch(r"(.+)-(\d+)/(\d+)", text)
+    match = re.fullmatch(PATTERN, text)
     if match is None:
         raise ConfigurationError(
             f"A scenario is written DATASET-CLASSES/TASKS, like digits-10/5 or fashion-mnist-10/5, not {text!r}."
         )
     dataset, classes, tasks = match[1], int(match[2]), int(match[3])
-    if dataset not in DATASETS:
-        raise unknown("dataset", dataset, DATASETS)
+    images = is_image_dataset(dataset)
+    if not images and dataset not in DATASETS:
+        raise unknown("dataset", dataset, [*DATASETS, *IMAGE_DATASETS])
     if tasks < 1 or classes < 1 or classes % tasks:
         raise ConfigurationError(
             f"{classes} classes cannot be cut evenly into {tasks} tasks; choose a number of tasks that divides them."
         )
-    return Scenario(dataset, classes, tasks)
+    chosen = backbone or match[4]
+    if chosen and not images:
+        raise ConfigurationError(f"{dataset} is a table of numbers and needs no backbone; leave {chosen} out.")
+    return Scenario(dataset, classes, tasks, (chosen or DEFAULT_BACKBONE) if images else None)
 
 
 def _validation_split(data: Dataset) -> Dataset:

@@ -58,3 +58,9 @@ def test_a_broken_file_is_refused_by_name(tmp_path):
     file.write_text("width = = 3")
     with pytest.raises(ConfigurationError, match=r"broken\.toml"):
         from_file(file)
+
+
+@pytest.mark.parametrize("name", ["none", "auto"])
+def test_none_and_auto_are_names_where_text_is_asked_for(name):
+    found = resolve(["if2net"], "agnostic", from_command_line([f"standardise={name}", f"ridge={name}"]))["if2net"]
+    assert (found.standardise, found.ridge) == (name, None)

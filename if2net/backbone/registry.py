@@ -1,0 +1,50 @@
+"""Backbones by name or by file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from if2net.backbone import efficientnet
+from if2net.backbone.base import Backbone
+from if2net.backbone.extractor import Extractor, Options
+from if2net.errors import ConfigurationError, unknown
+
+NAMES = (*efficientnet.SIZES, "pixels")
+OTHERS = "timm:NAME, a file of `if2net pretrain` (.if2) or an ONNX file (.onnx)"
+
+
+def load_extractor(text: str, device: torch.device | str = "cpu") -> Extractor:
+    """Read NAME[,option=value]..., such as efficientnet-lite0,pool=2.
+
+    >>> load_extractor("pixels,size=8").options.size
+    8
+    """
+    name, *words = text.split(",")
+    backbone = load_backbone(name, device)
+    return Extractor(backbone, Options.parse(words, dict(backbone.defaults)), device)
+
+
+def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
+    """One of `NAMES`, timm:NAME, or a file. What is heavy is imported only when it is asked for."""
+    if name in efficientnet.SIZES:
+        return efficientnet.load(name, device)
+    if name == "pixels":
+        from if2net.backbone.pixels import Pixels
+
+        return Pixels()
+    if name.startswith("timm:"):
+        from if2net.backbone import timm
+
+        return timm.load(name.removeprefix("timm:"), device)
+    if name.endswith(".onnx"):
+        from if2net.backbone.onnx import OnnxBackbone
+
+        return OnnxBackbone(Path(name))
+    if name.endswith(".if2"):
+        from if2net.backbone import file
+
+        return file.read(Path(name), device)
+    error = unknown("backbone", name, NAMES)
+    raise ConfigurationError(f"{error} Others: {OTHERS}.")

@@ -1,0 +1,91 @@
+"""What runs in every worker: it encodes blocks of samples and counts them into statistics of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from if2net import snapshot
+from if2net.config import Config
+from if2net.data.columns import Arrays, Columns, features_of, labels_of
+from if2net.learner import IF2Net
+
+
+@dataclass(frozen=True)
+class Part:
+    """A learner as plain arrays: what travels between machines, whatever devices they have."""
+
+    settings: dict[str, Any]
+    arrays: Arrays
+    classes: list[Any]
+
+
+def pack(net: IF2Net) -> Part:
+    arrays = {name: tensor.cpu().numpy() for name, tensor in snapshot.take(net).items()}
+    return Part(net.config.as_dict(), arrays, list(net.labels.known))
+
+
+def unpack(part: Part, device: str) -> IF2Net:
+    """The learner again. The arrays are copied: where they come from, they may not be written to."""
+    net = IF2Net(Config.of(**{**part.settings, "device": device}))
+    snapshot.put(net, {name: torch.tensor(array) for name, array in part.arrays.items()}, part.classes, tasks=1)
+    return net
+
+
+class Worker:
+    """Holds one learner, which starts empty and knows the frozen encoder that all of them share."""
+
+    def __init__(self, empty: Part, columns: Columns, device: str, threads: int) -> None:
+        torch.set_num_threads(threads)
+        self.columns = columns
+        self.device = device
+        self.net = unpack(empty, device)
+
+    def count(self, block: Any) -> tuple[str, int]:
+        """Learn a block; its fingerprint and the number of its samples."""
+        arrays = arrays_of(block, self.columns)
+        rows = len(arrays[self.columns.names[0]])
+        if rows:
+            self.net.learn(features_of(arrays, self.columns), labels_of(arrays, self.columns))
+        return fingerprint_of(arrays), rows
+
+    def part(self) -> tuple[Part, bool]:
+        """Everything counted so far, and a small second value to wait for without fetching the first."""
+        return pack(self.net), True
+
+    def merge(self, part: Part) -> bool:
+        """Take over what another worker has counted."""
+        self.net.merge(unpack(part, self.device))
+        return True
+
+
+def arrays_of(block: Any, columns: Columns) -> Arrays:
+    """The columns of a block of a Ray Dataset."""
+    from ray.data.block import BlockAccessor
+
+    arrays = BlockAccessor.for_block(block).to_numpy(columns.names)
+    assert isinstance(arrays, dict)
+    return arrays
+
+
+def fingerprint(block: Any, columns: Columns) -> str:
+    """What tells a block from all that differ from it, wherever and whenever it is read."""
+    return fingerprint_of(arrays_of(block, columns))
+
+
+def fingerprint_of(arrays: Arrays) -> str:
+    """A digest of the content.
+
+    >>> import numpy as np
+    >>> one, other = {"x": np.array([1, 2])}, {"x": np.array([1, 3])}
+    >>> fingerprint_of(one) == fingerprint_of(one), fingerprint_of(one) == fingerprint_of(other)
+    (True, False)
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for name, values in arrays.items():
+        digest.update(f"{name} {values.dtype} {values.shape} ".encode())
+        digest.update(repr(values.tolist()).encode() if values.dtype == object else values.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,143 @@
+"""features and pretrain: what goes before learning from images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from if2net.commands.options import BackboneOption, DataOption, DeviceOption
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from if2net.data import Dataset, Scenario
+
+# Of the images that could not be used, so many are named on the screen.
+NAMED = 20
+
+
+def features(
+    images: Annotated[str, typer.Argument(help="An image dataset, a scenario or a folder with images.")],
+    backbone: BackboneOption = None,
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Compute the features of images once and for all; every later run takes them from the cache."""
+    from rich.console import Console
+
+    from if2net.backbone import load_extractor
+    from if2net.backbone.extraction import extract
+    from if2net.commands.progress import counting
+    from if2net.config import resolve_device
+    from if2net.data.scenario import DEFAULT_BACKBONE
+
+    console = Console()
+    paths, named = _images(images, data)
+    extractor = load_extractor(backbone or named or DEFAULT_BACKBONE, resolve_device(device))
+    with counting("features", console) as show:
+        found = extract(paths, extractor, show=show)
+    console.print(
+        f"{len(found.X):,} images have {found.X.shape[1]:,} features each ({extractor.identity[:8]}).",
+        highlight=False,
+    )
+    summarise(found.refused, len(paths), console)
+
+
+def pretrain(
+    dataset: Annotated[str, typer.Argument(help="An image dataset, such as cifar100 or folder:PATH.")],
+    classes: Annotated[int, typer.Option(help="How many classes to train on; these cannot be learned later.")],
+    out: Annotated[Path | None, typer.Option(help="The backbone's file. Default: DATASET-CLASSES-SEED.if2.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses the classes, and everything that is random.")] = 0,
+    architecture: Annotated[str, typer.Option(help="resnet18 or resnet56.")] = "resnet18",
+    epochs: Annotated[int, typer.Option(help="Passes over the images.")] = 60,
+    rotations: Annotated[bool, typer.Option(help="Learn the four directions of every image, too.")] = True,
+    size: Annotated[int, typer.Option(min=8, help="Pixels on each side that images are brought to.")] = 32,
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Train a backbone from scratch on some classes of a dataset; a killed training goes on where it stopped."""
+    import numpy as np
+    from rich.console import Console
+
+    from if2net.backbone import pretraining
+    from if2net.commands.progress import counting
+    from if2net.config import resolve_device
+    from if2net.data import load_images
+    from if2net.data.images import Framing, read_images
+    from if2net.errors import ConfigurationError
+
+    console = Console()
+    recipe = pretraining.Recipe(architecture, epochs=epochs, rotations=rotations, seed=seed)
+    images = load_images(dataset, data)
+    chosen = pretraining.held_out_classes(len(images.classes), classes, seed)
+    target = out or Path(f"{dataset.rpartition('/')[2].replace(':', '-')}-{classes}-{seed}.if2")
+    if target.suffix != ".if2" or not target.parent.is_dir():
+        raise ConfigurationError(f"{target} must end in .if2 and lie in a folder that exists; choose another --out.")
+    files = images.train.of(chosen)
+    pixels, kept, refused = read_images(files.paths, Framing(size, size))
+    summarise(refused, len(files.paths), console)
+    with counting("epochs", console) as show:
+
+        def shown(epoch: pretraining.Epoch) -> None:
+            show(epoch.number, epoch.epochs, f"loss {epoch.loss:.3f}, accuracy {100 * epoch.accuracy:.1f} %")
+
+        pretraining.pretrain(
+            pixels,
+            np.searchsorted(chosen, files.labels[kept]),
+            [images.classes[number] for number in chosen],
+            recipe,
+            target,
+            dataset=dataset,
+            device=resolve_device(device),
+            show=shown,
+        )
+    console.print(f"Backbone: {target}", soft_wrap=True)
+
+
+def load_shown(scenario: Scenario, data: Path | None, device: str, console: Console) -> Dataset:
+    """The rows of a scenario, with progress where features are to be computed, and what has to be said of it."""
+    from if2net.backbone.rows import load_rows
+    from if2net.commands.progress import counting
+    from if2net.data import IMAGE_DATASETS
+
+    with counting("features", console) as show:
+        rows, refused = load_rows(scenario, data, device=device, show=show)
+    summarise(refused, len(rows.train_y) + len(rows.test_y) + len(refused), console)
+    source = IMAGE_DATASETS.get(scenario.dataset)
+    if source is not None and source.of_imagenet and not (scenario.backbone or "").endswith(".if2"):
+        console.print(
+            f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
+            "Say so beside these numbers."
+        )
+    return rows
+
+
+def summarise(refused: dict[Path, str], total: int, console: Console) -> None:
+    """Name what was left out."""
+    if not refused:
+        return
+    console.print(f"{len(refused):,} of {total:,} images were left out:", style="yellow", highlight=False)
+    for reason in list(refused.values())[:NAMED]:
+        console.print(f"  {reason}", soft_wrap=True, highlight=False, markup=False)
+    if len(refused) > NAMED:
+        console.print(f"  and {len(refused) - NAMED:,} more", highlight=False)
+
+
+def _images(text: str, data: Path | None) -> tuple[list[Path], str | None]:
+    """All images of a dataset, a scenario or a folder; and the backbone that a scenario names."""
+    from if2net.data import is_image_dataset, load_images, parse_scenario
+    from if2net.data.files import images_under
+    from if2net.data.scenario import is_scenario
+    from if2net.errors import InputError
+
+    if Path(text).is_dir():
+        if paths := images_under(Path(text)):
+            return paths, None
+        raise InputError(f"There are no images in {text} or the folders inside it.")
+    scenario = None if is_image_dataset(text) and not is_scenario(text) else parse_scenario(text)
+    if scenario is not None and scenario.backbone is None:
+        raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
+    found = load_images(scenario.dataset if scenario else text, data)
+    return [*found.train.paths, *found.test.paths], scenario.backbone if scenario else None

@@ -1,0 +1,192 @@
+"""learn, predict and info: a model of one's own, from tables."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from if2net.commands.options import DeviceOption
+
+if TYPE_CHECKING:
+    from if2net.data.tables import Table
+    from if2net.learner import IF2Net
+
+ModelArgument = Annotated[Path, typer.Argument(help="The model file, such as birds.if2.")]
+TablesArgument = Annotated[list[Path], typer.Argument(help="Tables: .csv, .tsv, .parquet, .npz or .npy.")]
+
+
+def learn(
+    model: ModelArgument,
+    tables: TablesArgument,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the labels (default: label, class, target or y, else the last); for .npy a file."
+        ),
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Learn on Ray: auto, or the address of a cluster.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --cluster: workers; default one a machine.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the random weights of a new model.")] = 0,
+    device: DeviceOption = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="key=value for a new model; repeatable.")
+    ] = None,
+) -> None:
+    """Learn tables: MODEL is created, or goes on learning without forgetting. Wrong tables leave it as it was."""
+    from if2net.data.tables import tables_to_learn
+
+    net = _model_to_learn(model, seed, device, settings or [])
+    known = set(net.labels.known)
+    before = _samples(net)
+    found = tables_to_learn(tables, label, net.feature_names, net.labels.known)
+    start = time.perf_counter()
+    with _progress() as report:
+        _learn(net, found, cluster, workers, report)
+        net.feature_names = net.feature_names or found[0].feature_names
+        net.save(model)
+    new = [str(name) for name in net.classes.tolist() if name not in known]
+    typer.echo(f"Learned {_samples(net) - before:,} samples in {time.perf_counter() - start:.1f} s.")
+    typer.echo(f"New classes: {', '.join(new[:20])}{' …' if len(new) > 20 else ''}" if new else "No new classes.")
+    typer.echo(f"{model} now knows {len(net.classes):,} classes from {_samples(net):,} samples.")
+
+
+def predict(
+    model: ModelArgument,
+    tables: TablesArgument,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
+    out: Annotated[Path | None, typer.Option(help="CSV file to write; else the screen.")] = None,
+    label: Annotated[str | None, typer.Option(help="A column of labels, to be left out.")] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Predict the class of every row of the tables, as CSV: file, row (from 1), prediction."""
+    from if2net.data.tables import table_to_predict
+    from if2net.learner import IF2Net
+
+    net = IF2Net.load(model, device)
+    found = [table_to_predict(path, label, net.feature_names) for path in tables]
+    with _written_whole(out) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        chances = [f"p({name})" for name in net.classes.tolist()] if proba else []
+        writer.writerow(["file", "row", "prediction", *chances])
+        for table in found:
+            writer.writerows(_predictions(net, table, proba))
+
+
+def info(model: ModelArgument, device: DeviceOption = "auto") -> None:
+    """Say what a model has learned, and whether its file is whole."""
+    from if2net import modelfile
+    from if2net.learner import IF2Net
+
+    _, header = modelfile.read(model)  # a file that is not whole is an error here
+    net = IF2Net.load(model, device)
+    assert net.encoder is not None
+    lines = {
+        "model": f"{model}, {model.stat().st_size / 1e6:.1f} MB, checksum ok",
+        "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
+        "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
+        "width": f"{net.encoder.width:,}",
+        "rule": net.config.rule,
+        "tasks": f"{net.tasks:,}",
+        "free": f"{net.free_share():.3f} of all directions (tr(P)/S)" if len(net.labels) else "all directions",
+        "samples": f"{_samples(net):,}",
+        "classes": f"{len(net.classes):,}",
+    }
+    for name, value in lines.items():
+        typer.echo(f"{name:8} {value}")
+    assert net.decision is not None
+    counts = net.decision.counts.tolist()
+    for column in net.labels.sorted_columns:
+        typer.echo(f"  {net.labels.known[column]}: {counts[column]:,} samples")
+
+
+def _model_to_learn(path: Path, seed: int, device: str, settings: list[str]) -> IF2Net:
+    """The model in this file, or a new one where there is none."""
+    from if2net.bench.settings import from_command_line, resolve
+    from if2net.errors import ConfigurationError, ModelFileError
+    from if2net.learner import IF2Net
+
+    if path.exists():
+        if settings:
+            raise ConfigurationError(f"{path} has its settings already; --set is for a new model.")
+        return IF2Net.load(path, device)
+    if not path.parent.is_dir():
+        raise ModelFileError(f"The folder {path.parent} does not exist; create it before learning {path.name}.")
+    config = resolve(["if2net"], "agnostic", from_command_line(settings))["if2net"]
+    return IF2Net(replace(config, seed=seed, device=device))
+
+
+def _learn(
+    net: IF2Net, tables: list[Table], address: str | None, workers: int | None, report: Callable[[int], None]
+) -> None:
+    if address is None:
+        from if2net.data.tables import Stream
+
+        net.learn(Stream(tables, report))
+        return
+    from if2net import cluster
+
+    cluster.connect(address)
+    cluster.learn_tables(net, tables, workers=workers, report=report)
+
+
+def _samples(net: IF2Net) -> int:
+    return int(net.decision.counts.sum()) if net.decision is not None else 0
+
+
+def _predictions(net: IF2Net, table: Table, proba: bool) -> Iterator[list[object]]:
+    row = 0
+    for X in table.features():
+        # With --proba the class is taken from the probabilities, so that the two cannot differ.
+        chances = net.probabilities(X).cpu().numpy() if proba else None
+        names = net.predict(X) if chances is None else net.classes[chances.argmax(axis=1)]
+        for position, name in enumerate(names.tolist()):
+            row += 1
+            shares = [] if chances is None else [f"{chance:.6f}" for chance in chances[position]]
+            yield [table.path, row, name, *shares]
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int], None]]:
+    """Shows how many samples have been learned, on a terminal."""
+    from rich.console import Console
+
+    seen = 0
+    with Console(stderr=True).status("learning …") as status:
+
+        def report(samples: int) -> None:
+            nonlocal seen
+            seen += samples
+            status.update(f"learning … {seen:,} samples")
+
+        yield report
+
+
+@contextmanager
+def _written_whole(path: Path | None) -> Iterator[TextIO]:
+    """The screen, or a file that appears when all of it has been written."""
+    from if2net.errors import ConfigurationError
+
+    if path is None:
+        yield sys.stdout
+        return
+    if not path.parent.is_dir() or path.is_dir():
+        raise ConfigurationError(f"{path} cannot be written; give a file in a folder that exists.")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(temporary, "w", newline="", encoding="utf-8") as file:
+            yield file
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

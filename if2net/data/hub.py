@@ -1,0 +1,72 @@
+"""Image datasets from the Hugging Face hub, written out once as image files, train/CLASS/* and test/CLASS/*."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+from if2net.data import layouts
+from if2net.data.files import ImageDataset
+from if2net.data.places import cache_folder
+from if2net.errors import ConfigurationError, InputError
+
+# Pictures that come as bytes keep them; the readers go by content, so one ending does for all.
+ENDING = ".png"
+
+
+def is_installed() -> bool:
+    return importlib.util.find_spec("datasets") is not None
+
+
+def download(name: str, hub_name: str, folder: Path | None = None) -> ImageDataset:
+    """The dataset `hub_name`, from the files of an earlier download where there are any."""
+    target = (folder or cache_folder() / "hub") / hub_name.replace("/", "--")
+    if not target.is_dir():
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        try:
+            _write(hub_name, temporary)
+            temporary.replace(target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    found = layouts.train_and_test(name, target) or layouts.plain()(name, target / "train")
+    if found is None:
+        raise InputError(f"{hub_name} has fewer than two classes; choose a dataset for classification.")
+    return found
+
+
+def _write(hub_name: str, folder: Path) -> None:
+    try:
+        import datasets
+    except ImportError as error:
+        raise ConfigurationError(
+            f"Downloading {hub_name} needs Hugging Face's library; install it with `pip install 'if2net[hub]'`."
+        ) from error
+    try:
+        splits = datasets.load_dataset(hub_name)
+    except Exception as error:  # no internet, no such dataset, no permission: the library raises many kinds
+        raise ConfigurationError(f"{hub_name} could not be downloaded from the hub ({error}).") from error
+    testing = [part for part in layouts.TESTING if part in splits]
+    if "train" not in splits:
+        raise InputError(f"{hub_name} has no training part; it has {', '.join(splits)}.")
+    for part, where in [("train", "train"), *((part, "test") for part in testing[:1])]:
+        _write_split(splits[part], hub_name, datasets, folder / where)
+
+
+def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> None:
+    kinds = rows.features
+    images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
+    labels = [column for column, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
+    if not images or not labels:
+        raise InputError(f"{hub_name} has no column of images with a column of classes; it has {', '.join(kinds)}.")
+    image = images[0]
+    label = max(labels, key=lambda column: kinds[column].num_classes)  # fine rather than coarse classes
+    names = [text.replace("/", "_") for text in kinds[label].names]
+    for number, row in enumerate(rows.cast_column(image, datasets.Image(decode=False))):
+        place = folder / names[row[label]]
+        place.mkdir(parents=True, exist_ok=True)
+        content = row[image]["bytes"] or Path(row[image]["path"]).read_bytes()
+        (place / f"{number:07}{ENDING}").write_bytes(content)

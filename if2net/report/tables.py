@@ -1,0 +1,134 @@
+"""The tables of the page as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from if2net.bench.display import size, spread
+from if2net.report.classes import class_accuracies, hardest, worst_confusions
+from if2net.report.gather import Section, Series
+from if2net.report.palette import shade_class
+
+MOST_CLASSES = 30  # columns; beyond, the hardest classes are shown
+MOST_CONFUSIONS = 5
+# One output layer for all classes, and nothing that compares those of the newest task with the old ones.
+SINGLE_HEAD = ("none", "nn-rw", "ewc", "ol-ewc", "mas", "si")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A figure of the summary, of which more is better: its heading, key, factor and digits."""
+
+    heading: str
+    key: str
+    factor: int
+    digits: int
+
+    def cell(self, series: Series) -> str:
+        mean, deviation = (self.factor * series.summary[f"{self.key}_{kind}"] for kind in ("mean", "std"))
+        return spread(mean, deviation, self.digits, int(series.summary["runs"]))
+
+
+COLUMNS = (
+    Column("ACC %", "acc", 100, 2),
+    Column("BWT", "bwt", 1, 4),
+    Column("FWT", "fwt", 1, 4),
+    Column("incremental %", "average_incremental", 100, 2),
+)
+COSTS = ("learning s", "state", "exemplars")
+
+
+def summary_table(section: Section) -> str:
+    """Mean ± standard deviation over the seeds, with the best of each column in bold."""
+    best = {column.key: _best(section.series, column.key) for column in COLUMNS}
+    rows = []
+    for series in section.series:
+        cells = [
+            f'<td class="best">{column.cell(series)}</td>'
+            if series.name in best[column.key]
+            else f"<td>{column.cell(series)}</td>"
+            for column in COLUMNS
+        ]
+        summary = series.summary
+        costs = (f"{summary['learn_seconds_mean']:.1f}", size(summary["state_bytes"]), f"{summary['exemplars']:,}")
+        rows.append([_name(series, section), *cells, *(f"<td>{cost}</td>" for cost in costs)])
+    return table(["method", *(column.heading for column in COLUMNS), *COSTS], rows, "summary")
+
+
+def best_series(section: Section) -> Series:
+    names = _best(section.series, "acc")
+    return next(series for series in section.series if series.name in names)
+
+
+def _best(series: Sequence[Series], key: str) -> set[str]:
+    """Who has the highest mean. Joint training has all data at once: it is the bound, not a competitor."""
+    competing = [entry for entry in series if entry.method != "joint"] or series
+    highest = max(entry.summary[f"{key}_mean"] for entry in competing)
+    return {entry.name for entry in competing if entry.summary[f"{key}_mean"] == highest}
+
+
+def has_single_head(section: Section) -> bool:
+    return section.tasks > 1 and any(series.method in SINGLE_HEAD for series in section.series)
+
+
+def _name(series: Series, section: Section) -> str:
+    note = ""
+    if series.method in SINGLE_HEAD and section.tasks > 1:
+        note = f'<a class="note" href="#single-head">about {100 / section.tasks:.3g} % is expected</a>'
+    return f'<th scope="row">{escape(series.name)}{note}</th>'
+
+
+def class_table(section: Section) -> str:
+    """Accuracy on each class after the last task, shaded; empty where no run has recorded it."""
+    found = {series.name: class_accuracies(series.confusions) for series in section.series}
+    known = {name: accuracies for name, accuracies in found.items() if accuracies}
+    if not known:
+        return ""
+    classes = hardest(list(known.values()), MOST_CLASSES)
+    rows = [
+        [f'<th scope="row">{escape(name)}</th>', *(_shaded(accuracies.get(label)) for label in classes)]
+        for name, accuracies in known.items()
+    ]
+    return table(["class", *map(str, classes)], rows, "shaded")
+
+
+def confusion_table(section: Section) -> str:
+    """The largest shares of a class that were taken for another."""
+    rows = []
+    for series in section.series:
+        worst = worst_confusions(series.confusions, MOST_CONFUSIONS)
+        cells = [f"<td>{true} → {taken}: {100 * share:.1f} %</td>" for true, taken, share in worst]
+        cells += ["<td></td>"] * (MOST_CONFUSIONS - len(cells))
+        rows.append([f'<th scope="row">{escape(series.name)}</th>', *cells])
+    return table(["method", "worst", *(f"{place}." for place in range(2, MOST_CONFUSIONS + 1))], rows)
+
+
+def overview_table(sections: Sequence[Section]) -> str:
+    """ACC of every method in every section."""
+    names = list(dict.fromkeys(series.name for section in sections for series in section.series))
+    columns = [{series.name: series for series in section.series} for section in sections]
+    rows = [
+        [
+            f'<th scope="row">{escape(name)}</th>',
+            *(f"<td>{COLUMNS[0].cell(column[name]) if name in column else ''}</td>" for column in columns),
+        ]
+        for name in names
+    ]
+    return table(["ACC %", *(section.title for section in sections)], rows)
+
+
+def table(headings: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
+    """Cells are HTML already; headings are not."""
+    head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in headings)
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    named = f' class="{kind}"' if kind else ""
+    return (
+        f'<div class="scroll" tabindex="0"><table{named}><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _shaded(value: float | None) -> str:
+    return "<td></td>" if value is None else f'<td class="{shade_class(value)}">{100 * value:.1f}</td>'

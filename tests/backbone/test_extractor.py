@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+import torch
+
+from if2net.backbone import Extractor, Network, Options
+from if2net.errors import ConfigurationError
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (3, 28, 28, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def extractor(small_module, preprocessing):
+    def make(seed=0, preprocessing=preprocessing, **options):
+        return Extractor(Network("small", small_module(seed), preprocessing, taps=("2", "3")), Options(**options))
+
+    return make
+
+
+def test_features_are_pooled_maps_of_the_chosen_depths(extractor, small_module, preprocessing):
+    features = extractor(depths=(1, 2), pool=2)(PIXELS)
+    module = small_module()
+    with torch.no_grad():
+        first = module[:3](preprocessing(torch.from_numpy(PIXELS)))
+        pooled = [torch.nn.functional.adaptive_avg_pool2d(x, 2).flatten(1) for x in (first, module[3](first))]
+    np.testing.assert_allclose(features, torch.cat(pooled, 1).numpy(), atol=1e-5)
+
+
+def test_without_options_it_is_the_mean_of_the_last_map(extractor):
+    assert extractor()(PIXELS).shape == (3, 6)
+
+
+def test_flipping_makes_an_image_and_its_mirror_image_alike(extractor):
+    mirrored = np.ascontiguousarray(PIXELS[:, :, ::-1])
+    flipping, plain = extractor(flip=True), extractor()
+    np.testing.assert_allclose(flipping(PIXELS), flipping(mirrored), atol=1e-6)
+    assert not np.allclose(plain(PIXELS), plain(mirrored), atol=1e-3)
+
+
+def test_the_identity_changes_with_weights_preprocessing_and_options_alone(extractor, preprocessing):
+    identities = [
+        extractor().identity,
+        extractor(seed=1).identity,
+        extractor(preprocessing=preprocessing.resized(56)).identity,
+        extractor(pool=2).identity,
+        extractor(flip=True).identity,
+        extractor(depths=(1,)).identity,
+    ]
+    assert len(set(identities)) == len(identities)
+    assert extractor().identity == extractor(depths=(2,)).identity == identities[0]
+    assert extractor(size=56).identity != identities[0]
+
+
+@pytest.mark.parametrize("words", [["pool=0"], ["pool=x"], ["flip=maybe"], ["depths=a"], ["polo=2"]])
+def test_wrong_options_are_refused(words):
+    with pytest.raises(ConfigurationError, match=r"pool|flip|depths"):
+        Options.parse(words, {})
+
+
+def test_a_depth_that_is_not_there_is_refused(extractor):
+    with pytest.raises(ConfigurationError, match="depths 1 to 2"):
+        extractor(depths=(3,))

@@ -1,0 +1,37 @@
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from if2net.report.figures import write_figures
+from if2net.report.gather import Source, sections
+
+
+@pytest.fixture
+def found(make_results):
+    return sections([Source("folder", make_results())])
+
+
+def test_every_figure_is_written_as_svg_with_its_protocol_in_it(found, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    written = write_figures(found, tmp_path / "figures")
+    assert {path.name.removeprefix("digits-4-2-agnostic-") for path in written} == {
+        *("accuracy.svg", "time.svg", "memory.svg"),
+        *("r-if2net.svg", "r-ewc.svg", "r-joint.svg"),
+    }
+    for path in written:
+        ElementTree.parse(path)
+        assert "digits-4/2, agnostic" in path.read_text(encoding="utf-8")
+
+
+def test_where_the_extra_is_installed_each_has_a_png_of_the_same_shape(found, tmp_path):
+    pytest.importorskip("vl_convert", reason="the extra `figures` is not installed")
+    written = write_figures(found, tmp_path)
+    pictures = [path for path in written if path.suffix == ".png"]
+    assert len(pictures) == 6
+    for path in pictures:
+        header = path.read_bytes()[:24]
+        assert header.startswith(b"\x89PNG")
+        width, height = (int.from_bytes(header[place : place + 4], "big") for place in (16, 20))
+        drawn = ElementTree.parse(path.with_suffix(".svg")).getroot()
+        assert (width, height) == (3 * float(drawn.get("width")), 3 * float(drawn.get("height")))
