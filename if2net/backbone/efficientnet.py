@@ -50,7 +50,7 @@ def _pad_inside(module: torch.nn.Module) -> None:
     """Let convolutions pad by themselves where both sides get the same, which spares a copy of every map."""
     for convolution in module.modules():
         padding = getattr(getattr(convolution, "static_padding", None), "padding", None)
-        if padding is not None and len(set(padding)) == 1:
+        if isinstance(convolution, torch.nn.Conv2d) and padding is not None and len(set(padding)) == 1:
             convolution.padding = (padding[0], padding[0])
             convolution.static_padding = torch.nn.Identity()
 
