@@ -23,7 +23,7 @@ def main() -> None:
     """The `if2net` command: what a user can mend is said in a sentence, without a traceback."""
     from if2net.errors import IF2NetError
 
-    # Threads that wait without spinning: on a busy machine small networks train many times faster so.
+    # Threads that wait without spinning, so that several runs can share the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app()

@@ -176,6 +176,7 @@ def test_merging_leaves_the_other_learner_as_it_was(new_learner, digits, unchang
     other = learner.fork().learn(X[100:200], y[100:200])
     with unchanged(other):
         learner.merge(other).learn(X[200:300], y[200:300])
+    assert int(learner.decision.counts.sum()) == 300
 
 
 def test_merging_with_itself_counts_everything_twice(new_learner, digits):
@@ -379,4 +380,5 @@ def test_a_deep_copy_goes_its_own_way(new_learner, digits, unchanged):
     X, y = digits
     learner = new_learner().learn(X[:100], y[:100])
     with unchanged(learner):
-        copy.deepcopy(learner).learn(X[100:200], y[100:200].astype(int) + 10).forget(X[:50], y[:50])
+        other = copy.deepcopy(learner).learn(X[100:200], y[100:200].astype(int) + 10).forget(X[:50], y[:50])
+    assert other.classes.max() > learner.classes.max()

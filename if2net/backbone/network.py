@@ -19,7 +19,7 @@ from if2net.errors import ConfigurationError
 class Network(Backbone):
     """A frozen copy of a torch module. `taps` are names of submodules, whose outputs are the maps.
 
-    Without taps the module's own output is the only map. The copy computes faster than the original, see `folded`.
+    Without taps the module's own output is the only map. The copy has less to compute, see `folded`.
     """
 
     def __init__(

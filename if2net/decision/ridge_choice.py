@@ -14,7 +14,7 @@ from if2net.errors import NumericalError
 
 # Where the search starts, and what is used where there is nothing to choose it on.
 DEFAULT_RIDGE = 1e-3
-# Less ridge than this was never better; above the largest, nothing is learned.
+# The ends of the search.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
 # α must be so many times the rounding of G, or G + αI need not be positive definite.

@@ -4,7 +4,7 @@ Only Z = DᵀD/N (s×s per block) and q = Dᵀ[V 1]/N are needed. They are summe
 not limited by memory, and all blocks are then solved at once as one batched problem, in float64.
 
 Two solvers, which stop on the same optimality (KKT) residual:
-`fista` is the faster one and the default; `projection` is the paper's discrete-time projection network.
+`fista` is the default; `projection` is the paper's discrete-time projection network.
 """
 
 from __future__ import annotations

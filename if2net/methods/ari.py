@@ -122,7 +122,7 @@ class ARI(Replay):
 
 
 def stacked_logits(parameters: Parameters, X: Tensor) -> Tensor:
-    """What GatedNetwork gives, for a stack of networks at once; `vmap` takes more than twice as long."""
+    """What GatedNetwork gives, for a stack of networks at once."""
 
     def linear(name: str, X: Tensor) -> Tensor:
         return torch.baddbmm(parameters[f"{name}.bias"][:, None], X, parameters[f"{name}.weight"].mT)

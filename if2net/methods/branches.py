@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -24,15 +25,16 @@ class BranchesSettings(TrainerSettings):
             raise ConfigurationError("Every task has its own features in this method; leave its scope at `current`.")
 
 
-class BranchedNetwork(Network):
+class BranchedNetwork(Network, ABC):
     """A network that grows a branch, whatever that is, with each task."""
 
+    @abstractmethod
     def grow_branch(self) -> None:
-        raise NotImplementedError
+        """Make room for one more task."""
 
+    @abstractmethod
     def branch(self, X: Tensor, task: int) -> Tensor:
         """The features of this task."""
-        raise NotImplementedError
 
 
 class Branches(Trainer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ class IF2NetMethod(Method):
     name = "if2net"
     summary = "frozen random layers, analytic output layer; keeps no data (ours)"
     Settings = Config
+    rule: ClassVar[str] = "analytic"
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: Any) -> None:
         super().__init__(inputs, seed, device, settings)
@@ -29,7 +30,8 @@ class IF2NetMethod(Method):
     @classmethod
     def defaults(cls, protocol: str) -> dict[str, Any]:
         """Where the task is known, the paper's layers with one representation a task; else the default encoder."""
-        return {} if protocol == "agnostic" else {"encoder": "paper", "representation": "per-task"}
+        known = {} if protocol == "agnostic" else {"encoder": "paper", "representation": "per-task"}
+        return {**known, "rule": cls.rule}
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         self.net.learn(X, y)
@@ -57,10 +59,7 @@ class IF2NetGradient(IF2NetMethod):
 
     name = "if2net-gradient"
     summary = "the paper's projected gradient; keeps no data"
-
-    @classmethod
-    def defaults(cls, protocol: str) -> dict[str, Any]:
-        return {**super().defaults(protocol), "rule": "gradient"}
+    rule = "gradient"
 
 
 class IF2NetElastic(IF2NetMethod):
@@ -68,7 +67,4 @@ class IF2NetElastic(IF2NetMethod):
 
     name = "if2net-ewc"
     summary = "the paper's projected gradient with an EWC penalty; keeps no data"
-
-    @classmethod
-    def defaults(cls, protocol: str) -> dict[str, Any]:
-        return {**super().defaults(protocol), "rule": "ewc"}
+    rule = "ewc"

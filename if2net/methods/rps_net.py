@@ -17,7 +17,7 @@ from if2net.methods.network import Network
 class RPSNetSettings(DistillationSettings):
     modules: int = 8  # in each layer
     paths: int = 8  # full training runs a task, of which the best is kept
-    repeats: int = 1  # how often an exemplar is seen for each time a new sample is; the original's 10 cost too much
+    repeats: int = 1  # how often an exemplar is seen for each time a new sample is; 10 in the original
     rigidity: float = 2.5  # how fast the distillation gains weight, from the third task on
 
     def __post_init__(self) -> None:

@@ -13,9 +13,9 @@ from if2net.decision.discriminants import Linear
 from if2net.decision.statistics import Statistics
 from if2net.encoder import DenseEncoder, EncoderConfig, encoder_config
 from if2net.encoder.rowwise import rowwise, rowwise_product
+from if2net.learning import LEARNING_BLOCK
 from if2net.methods.base import Costs, Method, bytes_of
 
-LEARNING_BLOCK = 4096
 STATISTICS, STATE = "statistics.", "state."
 
 
