@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Searches the settings of the compared methods (the grids of if2net/bench/hyperparameters.toml) on held-back training
-# data of a stream that is never reported. What is found goes into that file by hand; a test compares the two. It goes on
-# where it stopped. usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
+# data of a stream that is never reported. `python results/found.py` writes what is found into that file; a test compares
+# the two. It goes on where it stopped. usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}
 jobs=${2:-1}

@@ -37,7 +37,7 @@ def run_plans(
     ]
     if work:
         with Workers(min(jobs, len(work)), data, show) as workers:
-            for place, runs in workers.results([job for job, _ in work]):
+            for place, runs in workers.results(finished_runs, [job for job, _ in work]):
                 _keep(*work[place], runs)
     return found
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from if2net.bench import metrics
 from if2net.bench.protocol import PROTOCOLS
 from if2net.bench.settings import Given, resolve
-from if2net.bench.stream import Plan, learn_stream, matrix
+from if2net.bench.stream import Plan, Show, learn_stream, matrix
+from if2net.bench.workers import Job, Workers, dataset
 from if2net.data import Dataset, Scenario
 from if2net.errors import ConfigurationError, NumericalError
 
@@ -36,13 +38,14 @@ def parse_grid(pairs: list[str]) -> Grid:
 
 def search(
     scenario: Scenario,
-    data: Dataset,
+    data: Path | None,
     method: str,
     grid: Grid,
     *,
     protocol: str = "agnostic",
     fixed: Given | None = None,
     device: str = "cpu",
+    jobs: int = 1,
     show: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Try every combination of the grid; the best has the highest ACC on the held-back training data.
@@ -50,15 +53,17 @@ def search(
     Under the transductive protocol the variant with the tasks mixed is searched for itself: `best` has an entry for
     every variant.
     """
-    tried: list[dict[str, Any]] = []
-    for values in itertools.product(*grid.values()):
-        chosen = dict(zip(grid, values, strict=True))
-        combination: Given = [(None, key, value) for key, value in chosen.items()]
-        settings = resolve([method], protocol, [*(fixed or []), *combination])
-        plan = Plan(scenario, settings, (SEARCH_SEED,), protocol, device, validation=True)
-        tried.append({"settings": chosen, **_outcome(plan, data, method)})
+    chosen = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    plans = []
+    for settings in chosen:
+        combination: Given = [(None, key, value) for key, value in settings.items()]
+        resolved = resolve([method], protocol, [*(fixed or []), *combination])
+        plans.append(Plan(scenario, resolved, (SEARCH_SEED,), protocol, device, validation=True))
+    tried: list[dict[str, Any]] = [{"settings": settings} for settings in chosen]
+    for place, outcome in _outcomes([Job(plan, None, method, SEARCH_SEED) for plan in plans], data, jobs):
+        tried[place].update(outcome)
         if show is not None:
-            show(tried[-1])
+            show(tried[place])
     best = {variant or "acc": _best(tried, variant or "acc") for variant in PROTOCOLS[protocol]}
     return {
         "scenario": scenario.name,
@@ -71,10 +76,22 @@ def search(
     }
 
 
-def _outcome(plan: Plan, data: Dataset, method: str) -> dict[str, Any]:
+def _outcomes(work: list[Job], data: Path | None, jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The place of each job and what came of it: in this process, or in several at a time."""
+    if jobs == 1:
+        for place, job in enumerate(work):
+            yield place, outcome(job.plan, dataset(job.plan.scenario, data), job.method, job.seed)
+        return
+    with Workers(min(jobs, len(work)), data, show=None) as workers:
+        yield from workers.results(outcome, work)
+
+
+def outcome(
+    plan: Plan, data: Dataset, method: str, seed: int, out: Path | None = None, show: Show | None = None
+) -> dict[str, Any]:
     """ACC under every variant, or why there is none: settings that cannot be computed with must not end a search."""
     try:
-        run = learn_stream(plan, data, method, SEARCH_SEED)
+        run = learn_stream(plan, data, method, seed, out, show)
     except NumericalError as error:
         return {"error": str(error)}
     found = {variant or "acc": metrics.acc(matrix(rows)) for variant, rows in run.rows.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from if2net.backbone.rows import load_rows
-from if2net.bench.stream import Plan, Show, finished_runs
+from if2net.bench.stream import Plan, Show
 from if2net.data import Dataset, Scenario
 
 
@@ -26,6 +26,10 @@ class Job:
     out: Path | None
     method: str
     seed: int
+
+
+# What is done with a job: given its plan, data, method, seed, folder, and whom to show steps.
+Work = Callable[[Plan, Dataset, str, int, Path | None, Show], Any]
 
 
 class Workers:
@@ -52,9 +56,9 @@ class Workers:
         self.steps.put(None)
         self.listener.join()
 
-    def results(self, jobs: list[Job]) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-        """The place of a job in the list and its runs, as they are finished."""
-        futures = {self.pool.submit(_work, job): place for place, job in enumerate(jobs)}
+    def results(self, work: Work, jobs: list[Job]) -> Iterator[tuple[int, Any]]:
+        """The place of a job in the list and what came of it, as they are finished."""
+        futures = {self.pool.submit(_do, work, job): place for place, job in enumerate(jobs)}
         for future in as_completed(futures):
             yield futures[future], future.result()
 
@@ -81,6 +85,6 @@ def _start(steps: Any, data: Path | None, threads: int) -> None:
     torch.set_num_threads(threads)
 
 
-def _work(job: Job) -> list[dict[str, Any]]:
+def _do(work: Work, job: Job) -> Any:
     steps, data = _worker
-    return finished_runs(job.plan, dataset(job.plan.scenario, data), job.method, job.seed, job.out, steps.put)
+    return work(job.plan, dataset(job.plan.scenario, data), job.method, job.seed, job.out, steps.put)

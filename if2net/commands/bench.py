@@ -75,6 +75,7 @@ def tune(
     protocol: ProtocolOption = "agnostic",
     data: DataOption = None,
     device: DeviceOption = "auto",
+    jobs: JobsOption = 1,
     settings: SetOption = None,
 ) -> None:
     """Search settings on held-back training data of a stream that is never reported.
@@ -94,15 +95,17 @@ def tune(
     _known_protocol(protocol)
     console = Console()
     wanted = parse_scenario(scenario, backbone)
+    load_shown(wanted, data, str(resolve_device(device)), console)  # what is missing is said before the first run
     out.parent.mkdir(parents=True, exist_ok=True)
     found = search(
         wanted,
-        load_shown(wanted, data, str(resolve_device(device)), console),
+        data,
         method,
         parse_grid(grid) if grid else hyperparameters.grid(method),
         protocol=protocol,
         fixed=from_command_line(settings or []),
         device=str(resolve_device(device)),
+        jobs=jobs,
         show=lambda entry: console.print(entry),
     )
     write_json(out, found)

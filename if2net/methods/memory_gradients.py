@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from if2net.errors import diverged
 from if2net.methods.layers import gradient, joined, layers, recorded, set_gradient
 from if2net.methods.replay import Replay, ReplaySettings
 
@@ -49,6 +50,8 @@ class MemoryGradients(Replay):
         new = [gradient(layer) for layer in layers(self.network)]
         rows = [torch.cat([g[None], old]).flatten(1) for g, old in zip(new, self.memory_gradients(), strict=True)]
         products = torch.stack([vectors @ vectors.T for vectors in rows])
+        if not products.isfinite().all():
+            raise diverged(self.name)
         weights = self.combination(products.double()).float()
         for layer, g, vectors, weight in zip(layers(self.network), new, rows, weights, strict=True):
             set_gradient(layer, (weight @ vectors).view_as(g))

@@ -22,6 +22,10 @@ class Network(nn.Module):
     def classes(self) -> int:
         return self.head.out_features
 
+    def finite(self) -> bool:
+        """Whether training has left numbers to predict with."""
+        return all(bool(parameter.isfinite().all()) for parameter in self.parameters())
+
     def features(self, X: Tensor) -> Tensor:
         for layer in self.hidden:
             X = torch.relu(layer(X))

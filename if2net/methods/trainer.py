@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from if2net.errors import diverged
 from if2net.methods.base import Costs, Method, bytes_of
 from if2net.methods.network import Network
 from if2net.methods.settings import TrainerSettings
@@ -37,6 +38,8 @@ class Trainer(Method):
         self.begin(samples, labels)
         self.train(*self.training_data(samples, labels))
         self.finish(samples, labels)
+        if not self.network.finite():  # it would go on to predict the first class for everything
+            raise diverged(self.name)
         self.tasks += 1
 
     # What a method may override.

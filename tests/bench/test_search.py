@@ -2,11 +2,11 @@ import pytest
 
 from if2net.bench.search import SEARCH_SEED, search
 from if2net.bench.settings import from_command_line
-from if2net.data import load_dataset, parse_scenario
+from if2net.data import parse_scenario
 from if2net.decision import Analytic
 from if2net.errors import NumericalError
 
-SCENARIO, DIGITS = parse_scenario("digits-10/5"), load_dataset("digits")
+SCENARIO = parse_scenario("digits-10/5")
 SMALL = from_command_line(["width=100"])
 
 
@@ -24,7 +24,7 @@ def fragile(monkeypatch):
 
 
 def test_the_best_has_the_highest_accuracy():
-    found = search(SCENARIO, DIGITS, "if2net", {"ridge": ["100", "0.01"]}, fixed=SMALL)
+    found = search(SCENARIO, None, "if2net", {"ridge": ["100", "0.01"]}, fixed=SMALL)
     first, second = (entry["acc"] for entry in found["tried"])
     assert second > first
     assert found["best"] == {"acc": {"ridge": "0.01"}}
@@ -32,16 +32,25 @@ def test_the_best_has_the_highest_accuracy():
 
 
 def test_settings_that_cannot_be_computed_with_do_not_end_the_search(fragile):
-    found = search(SCENARIO, DIGITS, "if2net", {"ridge": ["0.5", "0.01"]}, fixed=SMALL)
+    found = search(SCENARIO, None, "if2net", {"ridge": ["0.5", "0.01"]}, fixed=SMALL)
     assert found["tried"][0] == {"settings": {"ridge": "0.5"}, "error": "Give a larger ridge."}
     assert found["best"] == {"acc": {"ridge": "0.01"}}
 
 
 def test_a_search_in_which_nothing_works_says_so(fragile):
     with pytest.raises(NumericalError, match=r"No combination .* Give a larger ridge\.$"):
-        search(SCENARIO, DIGITS, "if2net", {"ridge": ["0.5"]}, fixed=SMALL)
+        search(SCENARIO, None, "if2net", {"ridge": ["0.5"]}, fixed=SMALL)
 
 
 def test_under_the_transductive_protocol_every_variant_has_its_own_best():
-    found = search(SCENARIO, DIGITS, "if2net", {"ridge": ["0.01", "1"]}, protocol="transductive", fixed=SMALL)
+    found = search(SCENARIO, None, "if2net", {"ridge": ["0.01", "1"]}, protocol="transductive", fixed=SMALL)
     assert set(found["best"]) == {"one task per batch", "tasks mixed"}
+
+
+def test_combinations_side_by_side_find_the_same():
+    grid = {"ridge": ["100", "0.01", "1"]}
+    one, two = (search(SCENARIO, None, "if2net", grid, fixed=SMALL, jobs=jobs) for jobs in (1, 2))
+    for found in (one, two):
+        for entry in found["tried"]:
+            del entry["seconds"]
+    assert one == two
