@@ -9,9 +9,9 @@ from typing import Any
 
 from if2net.bench import results as store
 from if2net.bench.stream import Plan, Show, checkpoint_path, finished_runs
-from if2net.bench.workers import Job, Workers, dataset
+from if2net.bench.workers import Job, results_of
 from if2net.data import Dataset
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, NumericalError
 from if2net.methods import METHODS
 
 
@@ -27,19 +27,36 @@ def run_plans(
     plans: list[tuple[Plan, Path]], data: Path | None, jobs: int = 1, show: Show | None = None
 ) -> list[dict[str, Any]]:
     """Run several plans, `jobs` streams at a time in processes of their own that share the cores or the GPU."""
-    if jobs == 1:
-        return [run_plan(plan, dataset(plan.scenario, data), out, show) for plan, out in plans]
     found = [previous(plan, out) for plan, out in plans]
     work = [
         (job, results)
         for (plan, out), results in zip(plans, found, strict=True)
         for job in _missing(plan, out, results)
     ]
-    if work:
-        with Workers(min(jobs, len(work)), data, show) as workers:
-            for place, runs in workers.results(finished_runs, [job for job, _ in work]):
-                _keep(*work[place], runs)
+    failed = []
+    for place, runs in results_of(attempt, [job for job, _ in work], data, jobs, show):
+        if isinstance(runs, NumericalError):
+            failed.append((work[place][0], runs))
+        else:
+            _keep(*work[place], runs)
+    if failed:
+        raise _summary(failed)
     return found
+
+
+def attempt(
+    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: Show | None = None
+) -> list[dict[str, Any]] | NumericalError:
+    """The runs, or why they cannot be computed: one training that diverges must not end those of the others."""
+    try:
+        return finished_runs(plan, data, name, seed, out, show)
+    except NumericalError as error:
+        return error
+
+
+def _summary(failed: list[tuple[Job, NumericalError]]) -> NumericalError:
+    lines = [f"{job.plan.scenario.name} {job.method} seed {job.seed}: {error}" for job, error in failed]
+    return NumericalError("\n".join(["All other runs are finished and kept; these could not be computed:", *lines]))
 
 
 def previous(plan: Plan, out: Path | None) -> dict[str, Any]:

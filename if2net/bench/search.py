@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from if2net.bench import metrics
 from if2net.bench.protocol import PROTOCOLS
 from if2net.bench.settings import Given, resolve
 from if2net.bench.stream import Plan, Show, learn_stream, matrix
-from if2net.bench.workers import Job, Workers, dataset
+from if2net.bench.workers import Job, results_of
 from if2net.data import Dataset, Scenario
 from if2net.errors import ConfigurationError, NumericalError
 
@@ -60,8 +60,9 @@ def search(
         resolved = resolve([method], protocol, [*(fixed or []), *combination])
         plans.append(Plan(scenario, resolved, (SEARCH_SEED,), protocol, device, validation=True))
     tried: list[dict[str, Any]] = [{"settings": settings} for settings in chosen]
-    for place, outcome in _outcomes([Job(plan, None, method, SEARCH_SEED) for plan in plans], data, jobs):
-        tried[place].update(outcome)
+    work = [Job(plan, None, method, SEARCH_SEED) for plan in plans]
+    for place, found in results_of(outcome, work, data, jobs):
+        tried[place].update(found)
         if show is not None:
             show(tried[place])
     best = {variant or "acc": _best(tried, variant or "acc") for variant in PROTOCOLS[protocol]}
@@ -74,16 +75,6 @@ def search(
         "tried": tried,
         "best": best,
     }
-
-
-def _outcomes(work: list[Job], data: Path | None, jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The place of each job and what came of it: in this process, or in several at a time."""
-    if jobs == 1:
-        for place, job in enumerate(work):
-            yield place, outcome(job.plan, dataset(job.plan.scenario, data), job.method, job.seed)
-        return
-    with Workers(min(jobs, len(work)), data, show=None) as workers:
-        yield from workers.results(outcome, work)
 
 
 def outcome(

@@ -29,7 +29,7 @@ class Job:
 
 
 # What is done with a job: given its plan, data, method, seed, folder, and whom to show steps.
-Work = Callable[[Plan, Dataset, str, int, Path | None, Show], Any]
+Work = Callable[[Plan, Dataset, str, int, Path | None, Show | None], Any]
 
 
 class Workers:
@@ -66,6 +66,18 @@ class Workers:
         while (step := self.steps.get()) is not None:
             if show is not None:
                 show(step)
+
+
+def results_of(
+    work: Work, jobs: list[Job], data: Path | None, processes: int = 1, show: Show | None = None
+) -> Iterator[tuple[int, Any]]:
+    """The place of each job and what came of it: in this process, or in several at a time."""
+    if processes == 1 or len(jobs) < 2:
+        for place, job in enumerate(jobs):
+            yield place, work(job.plan, dataset(job.plan.scenario, data), job.method, job.seed, job.out, show)
+        return
+    with Workers(min(processes, len(jobs)), data, show) as workers:
+        yield from workers.results(work, jobs)
 
 
 @lru_cache(maxsize=2)

@@ -4,13 +4,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from if2net.bench import workers
 from if2net.bench.protocol import PROTOCOLS, accuracies
 from if2net.bench.runner import run_plan, run_plans
 from if2net.bench.search import search
 from if2net.bench.settings import from_command_line, resolve
 from if2net.bench.stream import Plan
 from if2net.data import load_dataset, parse_scenario
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, NumericalError
 from if2net.methods import METHODS
 
 DIGITS = load_dataset("digits")
@@ -121,9 +122,10 @@ def test_agnostic_accuracies_do_not_depend_on_how_the_test_data_is_cut():
     assert np.average(by_task, weights=sizes) == pytest.approx(np.mean(one_by_one == truth))
 
 
-def test_the_search_never_sees_test_data():
+def test_the_search_never_sees_test_data(monkeypatch):
     poisoned = replace(DIGITS, test_X=np.full_like(DIGITS.test_X, np.nan))
-    found = search(parse_scenario("digits-10/5"), poisoned, "if2net", {"width": ["20", "200"]})
+    monkeypatch.setattr(workers, "dataset", lambda *_: poisoned)
+    found = search(parse_scenario("digits-10/5"), None, "if2net", {"width": ["20", "200"]})
     assert found["best"]["acc"] == {"width": "200"}
     assert len(found["tried"]) == 2
 
@@ -141,3 +143,15 @@ def test_streams_side_by_side_give_the_numbers_of_one_after_the_other(tmp_path):
         assert json.loads((folder / "results.json").read_text()) == found
     assert run_plans(list(zip(plans, folders, strict=True)), None, jobs=2, show=seen.append) == together
     assert len(seen) == 15
+
+
+def test_a_run_that_cannot_be_computed_ends_none_of_the_others(tmp_path):
+    wanted = plan(("none", "if2net"), seeds=(0, 1))
+    wild = replace(wanted.settings["none"], rate=1e9, steps=200)
+    broken = replace(wanted, settings={**wanted.settings, "none": wild})
+    with pytest.raises(
+        NumericalError, match=r"All other runs .* kept.*\n.* none seed 0: .*diverged.*\n.* none seed 1"
+    ):
+        run_plans([(broken, tmp_path)], None)
+    kept = json.loads((tmp_path / "results.json").read_text())
+    assert [(run["method"], run["seed"]) for run in kept["runs"]] == [("if2net", 0), ("if2net", 1)]
