@@ -1,19 +1,28 @@
-"""Writes the tables of the README and of docs/protocols.md from the committed result files.
+"""Writes the tables of the README and of the docs from the committed result files.
+
+A table stands between `<!-- table: NAME, by results/table.py -->` and `<!-- end of table -->`.
 
 usage: python results/table.py
 """
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+
+from if2net.bench.display import size, spread
+from if2net.bench.reproduce import paper_figures
+from if2net.methods import METHODS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-MARKS = "<!-- table: python results/table.py -->", "<!-- end of table -->"
-PAPER = {"mnist": "96.16", "fashion-mnist": "95.09"}
+TARGETS = [ROOT / "README.md", ROOT / "docs/protocols.md", ROOT / "docs/comparison.md"]
+MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
+PAPER = paper_figures("table-mnist")
+
 TOLD, ONE, MIXED = "aware: told the task", "transductive, one task per batch", "transductive, tasks mixed"
 # For each row: what it is, what a prediction may know, the folder, and the method (with its variant) in it.
-ROWS = [
+PROTOCOLS = [
     ("IF2Net, default", "agnostic", "learner/{}-agnostic", "if2net"),
     ("the paper's gradient rule", "agnostic", "searched/{}-agnostic-gradient", "if2net"),
     ("IF2Net-EWC", "agnostic", "searched/{}-agnostic-ewc", "if2net"),
@@ -30,42 +39,75 @@ ROWS = [
         )
     ),
 ]
-# The README has the rows of the analytic rule.
-TARGETS = {
-    ROOT / "README.md": [row for row in ROWS if row[0].startswith("IF2Net,")],
-    ROOT / "docs/protocols.md": ROWS,
-}
 
 
-def cells(folder: str, method: str) -> list[str]:
-    found = []
-    for dataset in PAPER:
-        results = json.loads((HERE / folder.format(dataset) / "results.json").read_text())
-        entry = results["summary"][method]
-        found.append(f"{100 * entry['acc_mean']:.2f} ± {100 * entry['acc_std']:.2f}")
-        found.append(f"{entry['bwt_mean']:+.3f}")
-    return found
+def summary(folder: str, method: str) -> dict[str, float]:
+    return json.loads((HERE / folder / "results.json").read_text())["summary"][method]
 
 
-def table(rows: list[tuple[str, str, str, str]]) -> str:
+def protocols(rows: list[tuple[str, str, str, str]] = PROTOCOLS) -> list[str]:
     lines = [
         "| method | what a prediction may know | MNIST-10/5 ACC % | BWT | FashionMNIST-10/5 ACC % | BWT |",
         "|---|---|---:|---:|---:|---:|",
     ]
-    lines += [
-        f"| {name} | {protocol} | {' | '.join(cells(folder, method))} |" for name, protocol, folder, method in rows
+    for name, protocol, folder, method in rows:
+        cells = [name, protocol]
+        for dataset in PAPER:
+            entry = summary(folder.format(dataset), method)
+            cells += [accuracy(entry), f"{entry['bwt_mean']:+.3f}"]
+        lines.append(row(cells))
+    published = [f"{figures['if2net'][key]:{form}}" for figures in PAPER.values() for key, form in PRINTED]
+    return [*lines, row(["IF2Net as published", "not said", *published])]
+
+
+PRINTED = [("acc", ".2f"), ("bwt", "+.3f")]
+
+
+def short_protocols() -> list[str]:
+    """The rows of the analytic rule."""
+    return protocols([row for row in PROTOCOLS if row[0].startswith("IF2Net,")])
+
+
+def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list[str]:
+    """All methods, ours beside the paper's ACC."""
+    lines = [
+        "| method | exemplars | MNIST-10/5 ACC % | paper | FashionMNIST-10/5 ACC % | paper | learning s | state |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    lines.append(
-        f"| IF2Net as published | not said | {PAPER['mnist']} | -0.004 | {PAPER['fashion-mnist']} | -0.019 |"
-    )
-    return "\n".join(lines)
+    for method in methods or METHODS:
+        entries = [summary(f"table-mnist/{dataset}-{part}", method) for dataset in PAPER]
+        cells = [method, f"{entries[0]['exemplars']:,}"]
+        for entry, figures in zip(entries, PAPER.values(), strict=True):
+            cells += [accuracy(entry), f"{figures[method]['acc']:.2f}" if method in figures else ""]
+        seconds = sum(entry["learn_seconds_mean"] for entry in entries) / len(entries)
+        lines.append(row([*cells, f"{seconds:.1f}", size(entries[0]["state_bytes"])]))
+    return lines
 
 
-def with_table(text: str, rows: list[tuple[str, str, str, str]]) -> str:
-    start, end = (re.escape(mark) for mark in MARKS)
-    return re.sub(f"{start}.*?{end}", lambda _: f"{MARKS[0]}\n{table(rows)}\n{MARKS[1]}", text, flags=re.DOTALL)
+def current() -> list[str]:
+    return comparison(["none", "ewc", "mas", "ol-ewc", "si"], "agnostic-current")
+
+
+def accuracy(entry: dict[str, float]) -> str:
+    return spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, int(entry["runs"]))
+
+
+def row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "protocols": protocols,
+    "short-protocols": short_protocols,
+    "comparison": comparison,
+    "current": current,
+}
+
+
+def with_tables(text: str) -> str:
+    return MARKED.sub(lambda found: "\n".join([found[1].rstrip(), *TABLES[found[2]](), found[3]]), text)
 
 
 if __name__ == "__main__":
-    for path, rows in TARGETS.items():
-        path.write_text(with_table(path.read_text(), rows))
+    for path in TARGETS:
+        path.write_text(with_tables(path.read_text()))
