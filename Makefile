@@ -3,8 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
+# timm and Avalanche need torchvision, which needs the large CUDA build of torch; they have an environment of their own.
+EXTRAS ?= .venv-extras
+EXTRAS_READY := $(EXTRAS)/.ready
 
-.PHONY: run test test-slow lint clean
+.PHONY: run test test-slow test-extras lint clean
 
 run: $(READY)
 	$(BIN)/if2net run
@@ -15,16 +18,24 @@ test: lint
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
+test-extras: $(EXTRAS_READY)
+	$(EXTRAS)/bin/python -m pytest tests/extras -m extras
+
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) $(EXTRAS) out
 
 # constraints.txt pins exact versions, so that two machines get the same environment.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)
+
+$(EXTRAS_READY): pyproject.toml constraints-extras.txt
+	$(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/pip install --quiet --constraint constraints-extras.txt --editable '.[test-extras]'
+	touch $(EXTRAS_READY)

@@ -46,6 +46,7 @@ class IF2Net:
         self.tweaks: list[Tweak] = []  # one, or one a task where the representation is per-task
         self.tasks = 0
         self.feature_names: list[str] | None = None  # of a frame; kept for the estimator, saved with the model
+        self.backbone: dict[str, str] | None = None  # of images: its `text` and `identity`, saved with the model
 
     # ------------------------------------------------------------------ learning
 
@@ -76,7 +77,7 @@ class IF2Net:
                 f"Class {label!r} has {int(decision.counts[too_many[0]])} learned samples, and "
                 f"{int(asked[too_many[0]])} were to be forgotten; only what was learned can be forgotten."
             )
-        for block in learning.blocks(len(tensor)):
+        for block in learning.blocks(tensor):
             decision.subtract(*learning.counted(self, tensor[block], columns[block]))
         left = (decision.counts > 0).nonzero().flatten()
         if len(left) == 0:
@@ -94,7 +95,7 @@ class IF2Net:
                 "A learner that has seen no data has no encoder to share; let it learn something before fork()."
             )
         other = IF2Net(self.config)
-        other.encoder, other.feature_names = self.encoder, self.feature_names
+        other.encoder, other.feature_names, other.backbone = self.encoder, self.feature_names, self.backbone
         other.tweaks = list(self.tweaks) if self.config.representation == "first" else []
         other.new_decision()
         return other
@@ -109,7 +110,7 @@ class IF2Net:
         self._check_exact("merge")
         snapshot.check_mergeable(self, other)
         if self.encoder is None:
-            self.encoder, self.tweaks = other.encoder, list(other.tweaks)
+            self.encoder, self.tweaks, self.backbone = other.encoder, list(other.tweaks), other.backbone
             self.new_decision()
         ours = self._exact("merge")
         new = [label for label in other.labels.known if label not in self.labels.known]
@@ -170,6 +171,7 @@ class IF2Net:
             "classes": self.labels.known,
             "tasks": self.tasks,
             "feature_names": self.feature_names,
+            "backbone": self.backbone,
         }
         modelfile.write(path, snapshot.take(self), header)
 
@@ -181,6 +183,7 @@ class IF2Net:
             net = cls(Config.of(**{**header["config"], "device": device}))
             snapshot.put(net, tensors, header["classes"], header["tasks"])
             net.feature_names = header["feature_names"]
+            net.backbone = header.get("backbone")  # files of the first models do not have it
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"{path} does not hold a whole if2net model ({error} is missing).") from error
         return net

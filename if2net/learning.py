@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from torch import Tensor
 from if2net import inputs
 from if2net.content import held_out
 from if2net.decision import Analytic, Gradient, Report
+from if2net.decision.analytic import WIDE
 from if2net.encoder import DenseEncoder
 from if2net.labels import Labels
 
@@ -20,10 +23,17 @@ if TYPE_CHECKING:
 
 # How many samples are encoded at a time: the features of all of them never exist at once.
 LEARNING_BLOCK = 4096
+# And how many are counted at a time: on a CPU so few that the memory of one block serves for the next.
+COUNTED = {"cpu": 512, "cuda": 16_384}
 
 
-def blocks(count: int) -> Iterator[slice]:
-    return (slice(start, start + LEARNING_BLOCK) for start in range(0, count, LEARNING_BLOCK))
+# A task of at most so many samples is counted in place by a wide learner: taking it back would not take long.
+IN_PLACE = 16_384
+
+
+def blocks(X: Tensor) -> Iterator[slice]:
+    size = COUNTED[X.device.type]
+    return (slice(start, start + size) for start in range(0, len(X), size))
 
 
 def counted(net: IF2Net, X: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -87,19 +97,62 @@ def _decide(net: IF2Net, X: Tensor, columns: Tensor, report: Report | None) -> N
     classes = len(net.labels)
     if isinstance(net.decision, Gradient):
         net.decision.grow(classes)
-        V = torch.cat([encode(net, X[block]) for block in blocks(len(X))])
+        V = torch.cat([encode(net, X[block]) for block in blocks(X)])
         net.decision.learn(V, columns, held_out(X, net.config.holdout), report)
         return
+    if isinstance(net.decision, Analytic) and net.decision.classes and net.decision.width >= WIDE:
+        if len(X) <= IN_PLACE:
+            _count_in_place(net, net.decision, X, columns)
+            return
+        net.decision.settle()
     # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
     aside = net.empty_decision()
     aside.grow(classes)
-    for block in blocks(len(X)):
+    for block in blocks(X):
         aside.add(*counted(net, X[block], columns[block]))
     if isinstance(net.decision, Analytic) and isinstance(aside, Analytic) and net.decision.classes:
         net.decision.grow(classes)
         net.decision.merge(aside, torch.arange(classes, device=X.device))
     else:
         net.decision = aside
+
+
+def _count_in_place(net: IF2Net, decision: Analytic, X: Tensor, columns: Tensor) -> None:
+    """Without statistics of their own, which take long to fill where they are wide; interrupted, it is taken back."""
+    before, classes = decision.classes, len(net.labels)
+    if decision.few(len(X)):
+        few = counted(net, X, columns)
+        with uninterrupted():
+            decision.update(*few, classes)
+        return
+    decision.settle()
+    decision.grow(classes)
+    done: list[slice] = []
+    try:
+        for block in blocks(X):
+            part = counted(net, X[block], columns[block])
+            with uninterrupted():
+                decision.add(*part)
+                done.append(block)
+    except BaseException:
+        with uninterrupted():
+            for block in done:
+                decision.subtract(*counted(net, X[block], columns[block]))
+            decision.keep(torch.arange(before, device=X.device))
+        raise
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until this is over; where the system cannot do that, it does not."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _streams(net: IF2Net, batches: Iterable[Any]) -> bool:

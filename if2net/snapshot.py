@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from if2net import modelfile
+from if2net.decision import Analytic
 from if2net.errors import InputError
 from if2net.labels import Labels
 
 if TYPE_CHECKING:
     from if2net.learner import IF2Net
 
-GRAMS = ("fitting.G", "held.G")
+GRAMS = ("total", "held")
 
 
 def frozen(net: IF2Net) -> dict[str, Tensor]:
@@ -47,9 +48,11 @@ def take(net: IF2Net) -> dict[str, Tensor]:
     """All tensors of a learner; of each G, one triangle."""
     tensors = frozen(net)
     assert net.decision is not None
+    if isinstance(net.decision, Analytic):
+        net.decision.settle()  # so that the learner and what is made from these tensors answer alike
     tensors |= dict(net.decision.tensors())
     for name in GRAMS:
-        tensors[name] = modelfile.pack(tensors[name])
+        tensors[f"{name}.G"] = modelfile.pack(tensors[f"{name}.G"])
     return tensors
 
 
@@ -57,7 +60,7 @@ def put(net: IF2Net, tensors: dict[str, Tensor], classes: list[Any], tasks: int)
     """Make a new learner what `take` was called on."""
     tensors = dict(tensors)
     for name in GRAMS:
-        tensors[name] = modelfile.unpack(tensors[name], len(tensors["fitting.Q"]))
+        tensors[f"{name}.G"] = modelfile.unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
     tensors = {name: tensor.to(net.config.torch_device) for name, tensor in tensors.items()}
     net.encoder = net.new_encoder(len(tensors["encoder.mean"]))
     net.encoder.restore(tensors)

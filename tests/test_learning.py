@@ -1,11 +1,15 @@
 """How a task is taken in: block by block, batch by batch, and not at all where something is wrong."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
 
 from if2net import IF2Net, learning
+from if2net.decision import analytic
 
 X, y = load_digits(return_X_y=True)
 BATCHES = [(X[start : start + 300], y[start : start + 300]) for start in range(0, len(y), 300)]
@@ -51,13 +55,13 @@ def test_samples_are_encoded_block_by_block_with_the_same_result(new_learner, di
     X, y = digits
     base = new_learner(dtype="float64").learn(X[:100], y[:100])
     at_once = base.fork().learn(X, y)
-    monkeypatch.setattr(learning, "LEARNING_BLOCK", 64)
+    monkeypatch.setitem(learning.COUNTED, "cpu", 64)
     np.testing.assert_allclose(base.fork().learn(X, y).scores(X), at_once.scores(X), rtol=1e-9, atol=1e-9)
 
 
 def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
     X, y = digits
-    monkeypatch.setattr(learning, "LEARNING_BLOCK", 40)
+    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
     learner = new_learner().learn(X[:100], y[:100])
     encode, calls = learning.encode, []
 
@@ -72,3 +76,54 @@ def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, u
         learner.learn(X[100:300], y[100:300])
     monkeypatch.undo()
     assert learner.learn(X[100:300], y[100:300]).decision.counts.sum() == 300
+
+
+def test_a_wide_learner_takes_back_what_it_had_counted_when_it_was_interrupted(new_learner, monkeypatch):
+    monkeypatch.setattr(learning, "WIDE", 10)
+    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
+    learner = new_learner(dtype="float64").learn(X[y < 5][:300], y[y < 5][:300])
+    before, encode, calls = learner.scores(X), learning.encode, []
+
+    def interrupted(net, samples):
+        calls.append(len(samples))
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return encode(net, samples)
+
+    monkeypatch.setattr(learning, "encode", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(X, y)
+    monkeypatch.setattr(learning, "encode", encode)
+    assert learner.classes.tolist() == [0, 1, 2, 3, 4]
+    assert learner.decision.counts.sum() == 300
+    torch.testing.assert_close(learner.scores(X), before, rtol=1e-6, atol=1e-9)
+    whole = new_learner(dtype="float64").learn(X[y < 5][:300], y[y < 5][:300]).learn(X, y)
+    torch.testing.assert_close(learner.learn(X, y).scores(X), whole.scores(X), rtol=1e-6, atol=1e-9)
+
+
+def test_a_few_samples_for_a_wide_learner_are_learned_in_place_and_saved_whole(new_learner, tmp_path, monkeypatch):
+    monkeypatch.setattr(analytic, "WIDE", 10)
+    one_by_one, whole = new_learner(), new_learner()
+    one_by_one.learn(X[:1000], y[:1000])
+    for place in range(1000, 1010):
+        one_by_one.learn(X[place : place + 1], y[place : place + 1])
+        one_by_one.predict(X[:1])
+    whole.learn(X[:1000], y[:1000])
+    whole.learn(X[1000:1010], y[1000:1010])
+    assert (one_by_one.predict(X[1010:]) == whole.predict(X[1010:])).mean() > 0.995
+    one_by_one.save(tmp_path / "model.if2")
+    loaded = type(one_by_one).load(tmp_path / "model.if2", device="cpu")
+    np.testing.assert_array_equal(loaded.scores(X[1010:]).numpy(), one_by_one.scores(X[1010:]).numpy())
+
+
+def test_an_interrupt_waits_for_the_end_of_an_update():
+    done = []
+
+    def update():
+        with learning.uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            done.append("the rest of the update")
+
+    with pytest.raises(KeyboardInterrupt):
+        update()
+    assert done

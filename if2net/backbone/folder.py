@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from if2net.backbone.extraction import Features, Show, extract
+from if2net.backbone.base import Backbone
+from if2net.backbone.extraction import Show, extract
 from if2net.backbone.extractor import Extractor
-from if2net.backbone.registry import load_extractor
 from if2net.data.files import class_folders, images_under
+from if2net.data.layouts import TESTING
 from if2net.errors import ConfigurationError, InputError
 
 # Images in a piece. A learner that is new takes the scale of its inputs from the first one.
@@ -20,62 +21,74 @@ PIECE = 4096
 
 
 @dataclass
-class ImageFolder:
-    """Going over it gives (X, y) in pieces, the same ones every time; y holds the names of the sub-folders.
+class ImageFiles:
+    """Image files: going over them gives (paths, X) in pieces, the same ones every time.
 
     What cannot be read is left out and named in `refused`.
     """
 
-    path: Path
+    paths: Sequence[Path]
     extractor: Extractor
     show: Show | None = None
     refused: dict[Path, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if not self.path.is_dir():
-            raise InputError(f"The folder {self.path} does not exist; check the path.")
-        classes = class_folders(self.path)
-        if not classes:
-            raise InputError(
-                f"{self.path} has no sub-folders with images; put the images of each class into one of its own."
-            )
-        if again := sorted(set(classes).intersection(self.extractor.backbone.seen_classes)):
-            raise ConfigurationError(
-                f"{self.extractor.backbone.name} was trained on {again[0]!r}, which may not be learned again; "
-                "leave this class out, or choose another backbone."
-            )
-        self._files = [(path, name) for name, paths in classes.items() for path in paths]
-
     def __len__(self) -> int:
-        return len(self._files)
+        return len(self.paths)
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for start in range(0, len(self._files), PIECE):
-            piece = self._files[start : start + PIECE]
-            found = extract([path for path, _ in piece], self.extractor, show=self._shown(start))
+    def __iter__(self) -> Iterator[tuple[list[Path], np.ndarray]]:
+        for start in range(0, len(self.paths), PIECE):
+            piece = [path for path in self.paths[start : start + PIECE] if path not in self.refused]
+            found = extract(piece, self.extractor, show=self._shown(start))
             self.refused |= found.refused
             if found.kept.any():
-                yield found.X, np.array([name for _, name in piece])[found.kept]
+                yield list(compress(piece, found.kept)), found.X
+        if len(self.refused) == len(self.paths):
+            raise InputError(f"No image could be used: {next(iter(self.refused.values()))}")
 
     def _shown(self, start: int) -> Show | None:
         show = self.show
-        return None if show is None else lambda done, _: show(start + done, len(self._files))
+        return None if show is None else lambda done, _: show(start + done, len(self.paths))
 
 
-def image_features(paths: Sequence[Path], extractor: Extractor, show: Show | None = None) -> Features:
-    """The features of files to predict; of a folder, all images in it."""
-    files = [file for path in paths for file in (images_under(path) if path.is_dir() else [path])]
+class ImageFolders:
+    """Folders with a sub-folder for each class: going over them gives (X, y), where y names the sub-folders."""
+
+    def __init__(self, folders: Sequence[Path], extractor: Extractor, show: Show | None = None) -> None:
+        self._labels = {
+            path: name
+            for folder in folders
+            for name, paths in _classes(folder, extractor.backbone).items()
+            for path in paths
+        }
+        self.files = ImageFiles(list(self._labels), extractor, show)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for paths, X in self.files:
+            yield X, np.array([self._labels[path] for path in paths])
+
+
+def images_to_predict(paths: Sequence[Path], extractor: Extractor, show: Show | None = None) -> ImageFiles:
+    """Files; of a folder, all images in it."""
+    files = dict.fromkeys(file for path in paths for file in (images_under(path) if path.is_dir() else [path]))
     if not files:
         raise InputError("There are no images to predict; give files, or folders with images in them.")
-    return extract(files, extractor, show=show)
+    return ImageFiles(list(files), extractor, show)
 
 
-def same_extractor(text: str, identity: str, device: torch.device | str = "cpu") -> Extractor:
-    """The extractor that a model was made with; another one's features would mean nothing to it."""
-    extractor = load_extractor(text, device)
-    if extractor.identity != identity:
-        raise ConfigurationError(
-            f"The backbone {text} is not the one that the model has learned with: its weights or its preprocessing "
-            "differ. Use the version it was made with, or learn a new model."
+def _classes(folder: Path, backbone: Backbone) -> dict[str, list[Path]]:
+    """The images of every class that can be learned."""
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is no folder; give one that exists, with the images of each class in a sub-folder of its own."
         )
-    return extractor
+    classes = class_folders(folder)
+    if not classes:
+        raise InputError(f"{folder} has no sub-folders with images; put the images of each class into one.")
+    if "train" in classes and not classes.keys().isdisjoint(TESTING):
+        raise InputError(f"{folder} has parts to learn from and to test with, not classes; give {folder / 'train'}.")
+    if again := sorted(classes.keys() & set(backbone.seen_classes)):
+        raise ConfigurationError(
+            f"{backbone.name} was trained on {again[0]!r}, which may not be learned again; "
+            "leave this class out, or choose another backbone."
+        )
+    return classes

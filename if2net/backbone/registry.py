@@ -12,6 +12,7 @@ from if2net.backbone.extractor import Extractor, Options
 from if2net.errors import ConfigurationError, unknown
 
 NAMES = (*efficientnet.SIZES, "pixels")
+FILES = (".if2", ".onnx")
 OTHERS = "timm:NAME, a file of `if2net pretrain` (.if2) or an ONNX file (.onnx)"
 
 

@@ -91,10 +91,12 @@ _worker: tuple[Any, Path | None] = (None, None)
 
 def _start(steps: Any, data: Path | None, threads: int) -> None:
     import torch
+    from threadpoolctl import threadpool_limits
 
     global _worker
     _worker = (steps, data)
     torch.set_num_threads(threads)
+    threadpool_limits(threads)  # the BLAS of SciPy has threads of its own
 
 
 def _do(work: Work, job: Job) -> Any:

@@ -1,4 +1,4 @@
-"""learn, predict and info: a model of one's own, from tables."""
+"""learn, predict and info: a model of one's own, from tables or from images."""
 
 from __future__ import annotations
 
@@ -7,34 +7,44 @@ import os
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from if2net.commands.options import DeviceOption
+from if2net.commands import photographs, tables
+from if2net.commands.options import BackboneOption, DeviceOption
 
 if TYPE_CHECKING:
-    from if2net.data.tables import Table
+    import numpy as np
+
     from if2net.learner import IF2Net
 
+    # Where each sample was found, and their features; some at a time.
+    Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
+
 ModelArgument = Annotated[Path, typer.Argument(help="The model file, such as birds.if2.")]
-TablesArgument = Annotated[list[Path], typer.Argument(help="Tables: .csv, .tsv, .parquet, .npz or .npy.")]
+TABLES = "Tables (.csv, .tsv, .parquet, .npz or .npy)"
 
 
 def learn(
     model: ModelArgument,
-    tables: TablesArgument,
+    samples: Annotated[
+        list[Path], typer.Argument(help=f"{TABLES}, or folders of images, a sub-folder for each class.")
+    ],
     label: Annotated[
         str | None,
         typer.Option(
             help="Column of the labels (default: label, class, target or y, else the last); for .npy a file."
         ),
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Learn on Ray: auto, or the address of a cluster.")] = None,
+    backbone: BackboneOption = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Learn tables on Ray: auto, or the address of a cluster.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="With --cluster: workers; default one a machine.")
     ] = None,
@@ -44,44 +54,64 @@ def learn(
         list[str] | None, typer.Option("--set", help="key=value for a new model; repeatable.")
     ] = None,
 ) -> None:
-    """Learn tables: MODEL is created, or goes on learning without forgetting. Wrong tables leave it as it was."""
-    from if2net.data.tables import tables_to_learn
+    """Learn tables or images: MODEL is created, or goes on without forgetting. Wrong ones leave it as it was."""
+    from rich.console import Console
 
-    net = _model_to_learn(model, seed, device, settings or [])
+    from if2net.commands.images import summarise
+
+    console = Console(stderr=True)
+    images = photographs.are_images(samples)
+    net = _model_to_learn(model, seed, device, settings or [], photographs.SETTINGS if images else ())
     known = set(net.labels.known)
     before = _samples(net)
-    found = tables_to_learn(tables, label, net.feature_names, net.labels.known)
     start = time.perf_counter()
-    with _progress() as report:
-        _learn(net, found, cluster, workers, report)
-        net.feature_names = net.feature_names or found[0].feature_names
-        net.save(model)
+    if images:
+        _refuse("tables", label=label, cluster=cluster, workers=workers)
+        files = photographs.learn_images(net, samples, backbone, device, console)
+    else:
+        _refuse("images", backbone=backbone)
+        tables.learn_tables(net, samples, label, cluster, workers)
+    net.save(model)
     new = [str(name) for name in net.classes.tolist() if name not in known]
     typer.echo(f"Learned {_samples(net) - before:,} samples in {time.perf_counter() - start:.1f} s.")
     typer.echo(f"New classes: {', '.join(new[:20])}{' …' if len(new) > 20 else ''}" if new else "No new classes.")
     typer.echo(f"{model} now knows {len(net.classes):,} classes from {_samples(net):,} samples.")
+    if images:
+        summarise(files.refused, len(files), console)
 
 
 def predict(
     model: ModelArgument,
-    tables: TablesArgument,
+    samples: Annotated[list[Path], typer.Argument(help=f"{TABLES}, or images and folders of images.")],
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every class.")] = False,
     out: Annotated[Path | None, typer.Option(help="CSV file to write; else the screen.")] = None,
     label: Annotated[str | None, typer.Option(help="A column of labels, to be left out.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Where the model's backbone is now, if it is a file that was moved.")
+    ] = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Predict the class of every row of the tables, as CSV: file, row (from 1), prediction."""
-    from if2net.data.tables import table_to_predict
+    """Predict the class of every row or image, as CSV: file, of tables the row (from 1), prediction."""
+    from rich.console import Console
+
     from if2net.learner import IF2Net
 
     net = IF2Net.load(model, device)
-    found = [table_to_predict(path, label, net.feature_names) for path in tables]
+    if photographs.are_images(samples):
+        _refuse("tables", label=label)
+        columns: tuple[str, ...] = photographs.COLUMNS
+        found = photographs.images_to_predict(net, samples, backbone, device, Console(stderr=True))
+    else:
+        _refuse("images", backbone=backbone)
+        columns, found = tables.COLUMNS, tables.rows_to_predict(net, samples, label)
     with _written_whole(out) as file:
         writer = csv.writer(file, lineterminator="\n")
         chances = [f"p({name})" for name in net.classes.tolist()] if proba else []
-        writer.writerow(["file", "row", "prediction", *chances])
-        for table in found:
-            writer.writerows(_predictions(net, table, proba))
+        writer.writerow([*columns, "prediction", *chances])
+        for places, X in found:
+            writer.writerows(
+                [*place, *predicted] for place, predicted in zip(places, _predictions(net, X, proba), strict=True)
+            )
 
 
 def info(model: ModelArgument, device: DeviceOption = "auto") -> None:
@@ -97,6 +127,7 @@ def info(model: ModelArgument, device: DeviceOption = "auto") -> None:
         "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
         "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
         "width": f"{net.encoder.width:,}",
+        **({"backbone": f"{net.backbone['text']} ({net.backbone['identity'][:8]})"} if net.backbone else {}),
         "rule": net.config.rule,
         "tasks": f"{net.tasks:,}",
         "free": f"{net.free_share():.3f} of all directions (tr(P)/S)" if len(net.labels) else "all directions",
@@ -111,7 +142,7 @@ def info(model: ModelArgument, device: DeviceOption = "auto") -> None:
         typer.echo(f"  {net.labels.known[column]}: {counts[column]:,} samples")
 
 
-def _model_to_learn(path: Path, seed: int, device: str, settings: list[str]) -> IF2Net:
+def _model_to_learn(path: Path, seed: int, device: str, settings: list[str], defaults: Sequence[str]) -> IF2Net:
     """The model in this file, or a new one where there is none."""
     from if2net.bench.settings import from_command_line, resolve
     from if2net.errors import ConfigurationError, ModelFileError
@@ -123,54 +154,29 @@ def _model_to_learn(path: Path, seed: int, device: str, settings: list[str]) -> 
         return IF2Net.load(path, device)
     if not path.parent.is_dir():
         raise ModelFileError(f"The folder {path.parent} does not exist; create it before learning {path.name}.")
-    config = resolve(["if2net"], "agnostic", from_command_line(settings))["if2net"]
+    config = resolve(["if2net"], "agnostic", from_command_line([*defaults, *settings]))["if2net"]
     return IF2Net(replace(config, seed=seed, device=device))
 
 
-def _learn(
-    net: IF2Net, tables: list[Table], address: str | None, workers: int | None, report: Callable[[int], None]
-) -> None:
-    if address is None:
-        from if2net.data.tables import Stream
+def _refuse(kind: str, **options: object) -> None:
+    """Options that are for the other kind of samples."""
+    from if2net.errors import ConfigurationError
 
-        net.learn(Stream(tables, report))
-        return
-    from if2net import cluster
-
-    cluster.connect(address)
-    cluster.learn_tables(net, tables, workers=workers, report=report)
+    if given := [name for name, value in options.items() if value is not None]:
+        raise ConfigurationError(f"--{given[0]} is for {kind}, which these are not; leave it out.")
 
 
 def _samples(net: IF2Net) -> int:
     return int(net.decision.counts.sum()) if net.decision is not None else 0
 
 
-def _predictions(net: IF2Net, table: Table, proba: bool) -> Iterator[list[object]]:
-    row = 0
-    for X in table.features():
-        # With --proba the class is taken from the probabilities, so that the two cannot differ.
-        chances = net.probabilities(X).cpu().numpy() if proba else None
-        names = net.predict(X) if chances is None else net.classes[chances.argmax(axis=1)]
-        for position, name in enumerate(names.tolist()):
-            row += 1
-            shares = [] if chances is None else [f"{chance:.6f}" for chance in chances[position]]
-            yield [table.path, row, name, *shares]
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int], None]]:
-    """Shows how many samples have been learned, on a terminal."""
-    from rich.console import Console
-
-    seen = 0
-    with Console(stderr=True).status("learning …") as status:
-
-        def report(samples: int) -> None:
-            nonlocal seen
-            seen += samples
-            status.update(f"learning … {seen:,} samples")
-
-        yield report
+def _predictions(net: IF2Net, X: np.ndarray, proba: bool) -> Iterator[list[object]]:
+    """The class of every sample, and with --proba the probabilities."""
+    # With --proba the class is taken from the probabilities, so that the two cannot differ.
+    chances = net.probabilities(X).cpu().numpy() if proba else None
+    names = net.predict(X) if chances is None else net.classes[chances.argmax(axis=1)]
+    for position, name in enumerate(names.tolist()):
+        yield [name, *([] if chances is None else [f"{chance:.6f}" for chance in chances[position]])]
 
 
 @contextmanager

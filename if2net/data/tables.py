@@ -123,13 +123,13 @@ def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] 
 def format_of(path: Path) -> Format:
     """How this file is read, by the end of its name."""
     if path.is_dir():
-        raise InputError(f"{path} is a folder, and folders cannot be learned from yet; give tables: {_endings()}.")
+        raise InputError(f"{path} is a folder and no table; give tables: {_endings()}.")
     if not path.is_file():
-        raise InputError(f"There is no file {path}; check the path.")
+        raise InputError(f"There is no file or folder {path}; check the path.")
     for ending, layout in FORMATS.items():
         if path.name.lower().endswith(ending):
             return layout
-    raise InputError(f"{path} is of no kind that can be read; give a table: {_endings()}.")
+    raise InputError(f"{path} is of no kind that can be read; give a table ({_endings()}) or images.")
 
 
 def _endings() -> str:

@@ -1,7 +1,8 @@
 """Algorithm 2, decision-making. Knows nothing of tasks, files or the screen."""
 
+from if2net.decision.analytic import Analytic
 from if2net.decision.gradient import ElasticGradient, Gradient
-from if2net.decision.rules import Analytic, DecisionLayer, Progress, Report, RuleConfig
+from if2net.decision.rules import DecisionLayer, Progress, Report, RuleConfig
 
 RULES: dict[str, type[DecisionLayer]] = {
     "analytic": Analytic,

@@ -13,7 +13,8 @@ import math
 import torch
 from torch import Tensor
 
-from if2net.decision.statistics import Statistics, symmetric_product
+from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import symmetric_product
 
 DRAWS = 8192
 TAILS = 4

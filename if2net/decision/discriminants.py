@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from if2net.decision.ridge import solve
-from if2net.decision.statistics import Statistics, symmetric
+from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import symmetric
 from if2net.errors import NumericalError
 
 # Weights, S × C, and offsets of linear scores Vw + b.

@@ -128,7 +128,7 @@ class Gradient(DecisionLayer):
                 report({"task": self.tasks, "epoch": epoch, "loss": float(loss) / len(V), "free": free})
 
     def _mini_batches(self, samples: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        order = torch.randperm(samples, generator=generator).to(self.fitting.G.device)
+        order = torch.randperm(samples, generator=generator).to(self.G.device)
         return order.split(self.config.batch_size)
 
     def _curvature(self, V: Tensor, VP: Tensor, generator: torch.Generator) -> float:

@@ -16,7 +16,7 @@ def projector(G: Tensor, alpha: float) -> Tensor:
     >>> projector(G, alpha=0.1).diagonal().round(decimals=3)
     tensor([0., 1.], dtype=torch.float64)
     """
-    return alpha * torch.cholesky_inverse(factor(G.double(), alpha))
+    return alpha * torch.cholesky_inverse(factor(G.double(), alpha))[: len(G), : len(G)]
 
 
 def free_share(P: Tensor) -> float:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from if2net.decision.symmetric import cholesky
 from if2net.errors import NumericalError
 
 
@@ -18,12 +20,10 @@ def absolute_ridge(G: Tensor, ridge: float) -> float:
 
 
 def factor(G: Tensor, alpha: float) -> Tensor:
-    """The Cholesky factor of G + αI; in float64 where G's own precision is not enough."""
+    """The Cholesky factor of G + αI, for `apply_inverse`; in float64 where G's own precision is not enough."""
     for dtype in dict.fromkeys((G.dtype, torch.float64)):
-        system = G.to(dtype, copy=True)
-        system.diagonal().add_(alpha)
-        lower, failed = torch.linalg.cholesky_ex(system)
-        if not failed.item() and bool(torch.isfinite(lower.diagonal()).all()):
+        lower = cholesky(G, alpha, dtype)
+        if lower is not None:
             return lower
     raise NumericalError(
         f"G + αI is not positive definite at α = {alpha:.3g}: the features are too nearly dependent for this "
@@ -31,7 +31,13 @@ def factor(G: Tensor, alpha: float) -> Tensor:
     )
 
 
+def apply_inverse(lower: Tensor, B: Tensor) -> Tensor:
+    """(LLᵀ)⁻¹B by two triangular solves, which unlike `cholesky_solve` do not copy the factor."""
+    padded = pad(B.to(lower.dtype), (0, 0, 0, len(lower) - len(B)))
+    half = torch.linalg.solve_triangular(lower, padded, upper=False)
+    return torch.linalg.solve_triangular(lower.mT, half, upper=True)[: len(B)]
+
+
 def solve(G: Tensor, Q: Tensor, alpha: float) -> Tensor:
     """β = (G + αI)⁻¹Q."""
-    lower = factor(G, alpha)
-    return torch.cholesky_solve(Q.to(lower.dtype), lower).to(Q.dtype)
+    return apply_inverse(factor(G, alpha), Q).to(Q.dtype)

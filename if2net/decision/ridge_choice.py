@@ -9,7 +9,8 @@ from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge
 from if2net.decision.ridge_path import RidgePath
-from if2net.decision.statistics import Statistics, symmetric_norm
+from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import symmetric_norm
 from if2net.errors import NumericalError
 
 # Where the search starts, and what is used where there is nothing to choose it on.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from if2net.decision.ridge import factor
-from if2net.decision.statistics import Statistics, symmetric_product
+from if2net.decision.ridge import apply_inverse, factor
+from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import symmetric_product
 
 # Enough for three digits of the error at 1.5 decades from the centre; the residual shrinks by 0.7 a step there.
 STEPS = 16
@@ -23,7 +24,7 @@ class RidgePath:
     def __init__(self, fitting: Statistics, held: Statistics, centre: float) -> None:
         self.centre = centre
         lower = factor(fitting.G, centre)
-        start = _apply_inverse(lower, fitting.Q.to(lower.dtype))
+        start = apply_inverse(lower, fitting.Q)
         self.length = start.norm(dim=0)
         self.K, self.T = _lanczos(lower, start, min(STEPS, fitting.width))
         self._project(held)
@@ -51,19 +52,13 @@ class RidgePath:
         return float(fitted - 2 * (z * self.slope).sum() + self.samples) / self.samples
 
 
-def _apply_inverse(lower: Tensor, B: Tensor) -> Tensor:
-    """M⁻¹B; two triangular solves, which unlike `cholesky_solve` do not copy the factor."""
-    half = torch.linalg.solve_triangular(lower, B, upper=False)
-    return torch.linalg.solve_triangular(lower.mT, half, upper=True)
-
-
 def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:
     """K (steps × S × C), orthonormal for each column of `start`, and T (C × steps × steps)."""
     K = start.new_zeros(steps, *start.shape)
     T = start.new_zeros(start.shape[1], steps, steps)
     K[0] = _unit(start)
     for step in range(steps):
-        following = _apply_inverse(lower, K[step])
+        following = apply_inverse(lower, K[step])
         T[:, step, step] = (K[step] * following).sum(dim=0)
         if step + 1 == steps:
             break

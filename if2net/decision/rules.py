@@ -1,7 +1,8 @@
-"""How β moves when new data comes: the layer that all rules share, and the analytic rule (ours, the default)."""
+"""What all rules share: the statistics of everything learned, and a β that some rule derives from them."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,8 +12,6 @@ from torch import Tensor
 
 from if2net.decision.calibration import temperature
 from if2net.decision.projector import free_share, projector
-from if2net.decision.ridge import absolute_ridge, solve
-from if2net.decision.ridge_choice import choose_ridge
 from if2net.decision.statistics import Statistics
 
 
@@ -34,44 +33,65 @@ class RuleConfig:
     seed: int = 0
 
 
+# The ridge and the temperature are chosen on about so many features, evenly picked, where there are more than four
+# times as many: the factorisation that the choice needs is then small beside the one of everything.
+CHOOSING_FEATURES = 2048
+
+
+def thinning(count: int, enough: int) -> slice:
+    """Every k-th of so many, so that about `enough` are left; all of them where that would not save much.
+
+    >>> thinning(6785, 2048), thinning(10_000, 2048)
+    (slice(None, None, 1), slice(None, None, 5))
+    """
+    return slice(None, None, 1 if count <= 4 * enough else math.ceil(count / enough))
+
+
 # What a rule reports while it works: task, epoch, loss and tr(P)/S.
 Progress = dict[str, float]
 Report = Callable[[Progress], None]
 
 
 class DecisionLayer(ABC):
-    """Statistics of everything learned, in two parts, and a β that some rule derives from them.
+    """Statistics of everything learned, and a β that some rule derives from them.
 
-    `held` are the samples whose content picks them for choosing the ridge; they count in the final β as well.
+    `held` are those samples once more whose content picks them for choosing the ridge; they count in the final β as
+    well. Of a wide layer `held` has only some features.
     """
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         self.config = config
-        self.fitting = Statistics(width, dtype, device)
-        self.held = Statistics(width, dtype, device)
+        self.total = Statistics(width, dtype, device)
+        self.features = thinning(width, CHOOSING_FEATURES)
+        self.held = Statistics(len(range(width)[self.features]), dtype, device)
         self._temperature: float | None = None
 
     @property
     def width(self) -> int:
-        return self.fitting.width
+        return self.total.width
 
     @property
     def classes(self) -> int:
-        return self.fitting.classes
+        return self.total.classes
 
     @property
     def counts(self) -> Tensor:
         """Samples learned, by class."""
-        return self.fitting.counts + self.held.counts
+        return self.total.counts
 
     @property
     def G(self) -> Tensor:
         """VᵀV of everything learned; the lower triangle counts."""
-        return self.fitting.G + self.held.G
+        return self.total.G
 
     @property
     def Q(self) -> Tensor:
-        return self.fitting.Q + self.held.Q
+        return self.total.Q
+
+    @property
+    def fitting(self) -> Statistics:
+        """Of everything but the held-out samples, at the features that `held` has."""
+        return self.total.thinned(self.features).without(self.held)
 
     @property
     @abstractmethod
@@ -85,13 +105,13 @@ class DecisionLayer(ABC):
         return self._temperature
 
     def grow(self, classes: int) -> None:
-        self.fitting.grow(classes)
+        self.total.grow(classes)
         self.held.grow(classes)
         self._changed()
 
     def add(self, V: Tensor, y: Tensor, held: Tensor) -> None:
-        self.fitting.add(V[~held], y[~held])
-        self.held.add(V[held], y[held])
+        self.total.add(V, y)
+        self.held.add(*self._chosen(V, y, held))
         self._changed()
 
     def free_share(self) -> float:
@@ -99,77 +119,25 @@ class DecisionLayer(ABC):
         return free_share(projector(self.G, self._projector_alpha()))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        yield from self.fitting.tensors("fitting")
+        yield from self.total.tensors("total")
         yield from self.held.tensors("held")
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        self.fitting.restore("fitting", tensors)
+        self.total.restore("total", tensors)
         self.held.restore("held", tensors)
         self._changed()
+
+    def _chosen(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
+        return V[held][:, self.features].contiguous(), y[held]
 
     def _projector_alpha(self) -> float:
         return self.config.alpha
 
     def _fit_temperature(self) -> float:
-        return temperature(self.beta, self.held if self.held.samples else self.fitting)
+        """With β as it is: gradient rules have no other."""
+        if self.held.samples and self.held.width == self.width:
+            return temperature(self.beta, self.held)
+        return temperature(self.beta, self.total)
 
     def _changed(self) -> None:
         self._temperature = None
-
-
-class Analytic(DecisionLayer):
-    """β_t = β_{t−1} + (G_t + αI)⁻¹V_tᵀ(Y_t − V_tβ_{t−1}), which by induction is (G_t + αI)⁻¹Q_t.
-
-    The exact minimiser of ‖V_tβ − Y_t‖² + α(β − β_{t−1})ᵀP_t⁻¹(β − β_{t−1}): the joint ridge solution, whatever
-    the order or the split of the data. β is solved only when somebody asks for it.
-    """
-
-    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
-        super().__init__(width, config, dtype, device)
-        self._beta: Tensor | None = None
-        self._ridge: float | None = None
-
-    @property
-    def ridge(self) -> float:
-        """The relative ridge in use: the given one, or the one that held-out statistics choose."""
-        if self.config.ridge is not None:
-            return self.config.ridge
-        if self._ridge is None:
-            self._ridge = choose_ridge(self.fitting, self.held)
-        return self._ridge
-
-    @property
-    def beta(self) -> Tensor:
-        if self._beta is None:
-            G = self.G
-            self._beta = solve(G, self.Q, absolute_ridge(G, self.ridge))
-        return self._beta
-
-    def subtract(self, V: Tensor, y: Tensor, held: Tensor) -> None:
-        self.fitting.subtract(V[~held], y[~held])
-        self.held.subtract(V[held], y[held])
-        self._changed()
-
-    def keep(self, columns: Tensor) -> None:
-        self.fitting.keep(columns)
-        self.held.keep(columns)
-        self._changed()
-
-    def merge(self, other: Analytic, columns: Tensor) -> None:
-        self.fitting.merge(other.fitting, columns)
-        self.held.merge(other.held, columns)
-        self._changed()
-
-    def _projector_alpha(self) -> float:
-        return absolute_ridge(self.G, self.ridge)
-
-    def _fit_temperature(self) -> float:
-        if not self.held.samples or not self.fitting.samples:
-            return super()._fit_temperature()
-        # The β that has not seen the held-out samples: with the final one they would look too easy.
-        alpha = absolute_ridge(self.fitting.G, self.ridge)
-        return temperature(solve(self.fitting.G, self.fitting.Q, alpha), self.held)
-
-    def _changed(self) -> None:
-        super()._changed()
-        self._beta = self._ridge = None

@@ -1,7 +1,6 @@
 """n, G = VᵀV and Q = VᵀY: the only thing that learning keeps of the data. They add, subtract and merge exactly.
 
-G is symmetric, so only its lower triangle is filled, block row by block row; that is half the work of VᵀV. What
-lies above the diagonal blocks is never written and never read: use `symmetric_product` and `symmetric`.
+Of G only the lower triangle is there: see `symmetric.py`.
 """
 
 from __future__ import annotations
@@ -11,38 +10,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-BLOCK = 512
-
-
-def block_rows(width: int) -> Iterator[slice]:
-    """The block rows of the triangle; the same for the same width, always."""
-    for start in range(0, width, BLOCK):
-        yield slice(start, min(start + BLOCK, width))
-
-
-def symmetric_product(G: Tensor, B: Tensor) -> Tensor:
-    """G @ B from the lower triangle alone."""
-    product = torch.zeros(len(G), B.shape[1], dtype=B.dtype, device=B.device)
-    for rows in block_rows(len(G)):
-        left = G[rows, : rows.start]
-        product[rows] += G[rows, rows] @ B[rows] + left @ B[: rows.start]
-        product[: rows.start] += left.T @ B[rows]
-    return product
-
-
-def symmetric(G: Tensor) -> Tensor:
-    """The whole of G, from its lower triangle."""
-    lower = torch.tril(G)
-    return lower + torch.tril(lower, -1).T
-
-
-def symmetric_norm(G: Tensor) -> float:
-    """‖G‖ (Frobenius) from the lower triangle alone."""
-    squares = G.new_zeros((), dtype=torch.float64)
-    for rows in block_rows(len(G)):
-        squares += 2 * G[rows, : rows.start].square().sum(dtype=torch.float64)
-        squares += G[rows, rows].square().sum(dtype=torch.float64)
-    return float(squares.sqrt())
+from if2net.decision.symmetric import add_gram, add_triangle, zeros
 
 
 class Statistics:
@@ -67,8 +35,7 @@ class Statistics:
         *,
         gram: bool = True,
     ) -> None:
-        size = width if gram else 0
-        self.G = torch.zeros(size, size, dtype=dtype, device=device)
+        self.G = zeros(width if gram else 0, dtype, device)
         self.Q = torch.zeros(width, 0, dtype=dtype, device=device)
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
 
@@ -103,9 +70,22 @@ class Statistics:
 
     def merge(self, other: Statistics, columns: Tensor) -> None:
         """Add another learner's statistics; its class k is column columns[k] here."""
-        self.G += other.G
+        add_triangle(self.G, other.G)
         self.Q.index_add_(1, columns, other.Q)
         self.counts.index_add_(0, columns, other.counts)
+
+    def thinned(self, features: slice, classes: slice = slice(None)) -> Statistics:
+        """Those of some features and classes; a view where that is all features, else a copy."""
+        found = Statistics(0)
+        found.Q, found.counts = self.Q[features, classes], self.counts[classes]
+        found.G = self.G if (features.step or 1) == 1 else self.G[features, features].contiguous()
+        return found
+
+    def without(self, other: Statistics) -> Statistics:
+        """What is left when the samples of another are taken out."""
+        found = Statistics(0)
+        found.G, found.Q, found.counts = self.G - other.G, self.Q - other.Q, self.counts - other.counts
+        return found
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         yield f"{prefix}.G", self.G
@@ -119,8 +99,8 @@ class Statistics:
         if len(V) == 0:
             return
         V = V.to(self.G.dtype)
-        for rows in block_rows(len(self.G)):
-            self.G[rows, : rows.stop].addmm_(V[:, rows].T, V[:, : rows.stop], alpha=sign)
+        if len(self.G):
+            add_gram(self.G, V, sign)
         self.Q.addmm_(V.T, one_hot(y, self.classes, V.dtype), alpha=sign)
         self.counts += sign * torch.bincount(y, minlength=self.classes)
 

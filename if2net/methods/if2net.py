@@ -46,12 +46,12 @@ class IF2NetMethod(Method):
         return snapshot.take(self.net)
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        snapshot.put(self.net, tensors, list(range(len(tensors["fitting.counts"]))), self.tasks)
+        snapshot.put(self.net, tensors, list(range(len(tensors["total.counts"]))), self.tasks)
 
     def costs(self) -> Costs:
         tensors = self.tensors()
         frozen = sum(tensor.numel() for tensor in snapshot.frozen(self.net).values())
-        return Costs(bytes_of(tensors), 0, frozen + tensors["fitting.Q"].numel())
+        return Costs(bytes_of(tensors), 0, frozen + tensors["total.Q"].numel())
 
 
 class IF2NetGradient(IF2NetMethod):

@@ -21,8 +21,8 @@ class StreamingLDASettings:
 class StreamingLDA(Statistical):
     """Linear discriminants by class means and one covariance for all classes.
 
-    The original updates mean and covariance sample by sample and begins with an OAS estimate; its covariance from
-    then on is the one of all samples around their class means, which G and Q give exactly and in any order.
+    The original updates mean and covariance sample by sample and begins with an OAS estimate; its covariance comes
+    near that of all samples around their class means, which G and Q give exactly and in any order.
     """
 
     name = "slda"

@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from if2net.decision.discriminants import correlation, mahalanobis, shrunk, whitening, within_covariance
-from if2net.decision.statistics import BLOCK, Statistics
+from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import BLOCK
 from if2net.errors import NumericalError
 
 

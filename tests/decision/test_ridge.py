@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from if2net.decision.ridge import absolute_ridge, factor, solve
-from if2net.decision.statistics import BLOCK, one_hot
+from if2net.decision.statistics import one_hot
+from if2net.decision.symmetric import BLOCK
 from if2net.errors import NumericalError
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

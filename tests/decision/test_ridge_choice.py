@@ -11,7 +11,8 @@ from if2net.decision.ridge_choice import (
     choose_ridge,
     smallest_ridge,
 )
-from if2net.decision.statistics import one_hot, symmetric
+from if2net.decision.statistics import one_hot
+from if2net.decision.symmetric import symmetric
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 

@@ -3,7 +3,7 @@ import torch
 
 from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.ridge_path import RidgePath
-from if2net.decision.statistics import symmetric
+from if2net.decision.symmetric import symmetric
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 

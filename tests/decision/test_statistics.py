@@ -1,7 +1,16 @@
 import pytest
 import torch
 
-from if2net.decision.statistics import BLOCK, Statistics, one_hot, symmetric, symmetric_norm, symmetric_product
+from if2net.decision.statistics import Statistics, one_hot
+from if2net.decision.symmetric import (
+    BLOCK,
+    add_gram,
+    cholesky,
+    symmetric,
+    symmetric_norm,
+    symmetric_product,
+    zeros,
+)
 
 WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
 
@@ -128,3 +137,32 @@ def test_the_norm_of_G_needs_its_lower_triangle_only(task, width):
     statistics.grow(2)
     statistics.add(V, y)
     assert symmetric_norm(statistics.G) == pytest.approx(float((V.T @ V).norm()), rel=1e-12)
+
+
+@pytest.mark.parametrize("width", [3, BLOCK, 2 * BLOCK + 7])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_adding_and_subtracting_leave_the_gram_matrix_of_what_is_left(width, dtype):
+    V = torch.randn(40, width, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    G = zeros(width, dtype, "cpu")
+    for part, sign in ((V, 1), (V[:, :], 1), (V[:10], -1)):
+        add_gram(G, part, sign)
+    expected = 2 * V.T @ V - V[:10].T @ V[:10]
+    torch.testing.assert_close(symmetric(G), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_matrix_that_blas_cannot_update_in_place_is_updated_all_the_same():
+    V = torch.randn(9, 5, dtype=torch.float64)
+    G = torch.zeros(5, 10, dtype=torch.float64)[:, ::2]
+    add_gram(G, V, 1)
+    torch.testing.assert_close(symmetric(G), V.T @ V)
+
+
+@pytest.mark.parametrize("width", [1, BLOCK, 2 * BLOCK + 7])
+def test_the_factor_by_blocks_is_the_factor(width):
+    V = torch.randn(width + 5, width, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    G = zeros(width, torch.float64, "cpu")
+    add_gram(G, V, 1)
+    lower = torch.tril(cholesky(G, 2.0, torch.float64))[:width, :width]
+    torch.testing.assert_close(lower @ lower.T, V.T @ V + 2 * torch.eye(width, dtype=torch.float64))
+    G[-1, -1] = -1e6
+    assert cholesky(G, 2.0, torch.float64) is None

@@ -17,6 +17,7 @@ PAGES = [path for path in sorted(DOCS.glob("*.md")) if BLOCK.search(path.read_te
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
     namespace = {"__name__": page.stem}
     for kind, code in BLOCK.findall(page.read_text()):
         if kind == "python":

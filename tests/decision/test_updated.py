@@ -1,0 +1,93 @@
+"""A few samples for a wide layer: β moves by the recursion, and is what a solve of its own would give."""
+
+import pytest
+import torch
+
+from if2net.decision import Analytic, RuleConfig, analytic
+from if2net.decision.ridge import solve
+from if2net.decision.updated import UpdatedInverse
+
+
+@pytest.fixture
+def factorised(monkeypatch):
+    """How often a whole layer was factorised."""
+    made = []
+    monkeypatch.setattr(analytic, "WIDE", 10)
+    original = analytic.factor
+    monkeypatch.setattr(analytic, "factor", lambda G, alpha: made.append(alpha) or original(G, alpha))
+    return made
+
+
+def learned(V, y, held, classes=4, dtype=torch.float64):
+    layer = Analytic(V.shape[1], RuleConfig(), dtype, "cpu")
+    layer.grow(classes)
+    layer.add(V.to(dtype), y, held)
+    return layer
+
+
+def few_at_a_time(layer, V, y, held, size, classes=4):
+    for part in torch.arange(len(V)).split(size):
+        layer.update(V[part].to(layer.G.dtype), y[part], held[part], classes)
+        _ = layer.beta
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])
+@pytest.mark.parametrize("size", [1, 4])
+def test_few_samples_cost_no_factorisation_and_give_the_same_beta(task, factorised, dtype, tolerance, size):
+    V, y = task(1020, 40, 4)
+    held = torch.arange(1020) % 10 == 0
+    layer = learned(V[:1000], y[:1000], held[:1000], dtype=dtype)
+    few_at_a_time(layer, V[1000:1004], y[1000:1004], held[1000:1004], size)  # from here on the factor is kept
+    factorised.clear()
+    alpha = float(layer.ridge) * float(layer.G.diagonal().double().mean())
+    few_at_a_time(layer, V[1004:1016], y[1004:1016], held[1004:1016], size)
+    assert factorised == []
+    expected = solve(V[:1016].T @ V[:1016], layer.Q.double(), alpha)
+    error = float((layer.beta.double() - expected).norm() / expected.norm())
+    assert error < tolerance + 1e-3  # α is the one of the factor, from a few samples ago
+    assert int(layer.counts.sum()) == 1016
+
+
+def test_a_class_may_appear_in_a_few_samples(task, factorised):
+    V, y = task(1006, 20, 3)
+    held = torch.zeros(1006, dtype=torch.bool)
+    layer = learned(V[:1000], y[:1000], held[:1000], classes=3)
+    few_at_a_time(layer, V[1000:1002], y[1000:1002], held[:2], 1, classes=3)
+    y[1002:] = 3
+    layer.update(V[1002:], y[1002:], held[1002:], 4)
+    assert layer.beta.shape == (20, 4)
+    whole = learned(V, y, held)
+    torch.testing.assert_close(layer.beta, whole.beta, rtol=1e-2, atol=1e-4)
+
+
+def test_beta_is_solved_again_when_too_much_is_new(task, factorised):
+    V, y = task(1100, 20, 4)
+    held = torch.arange(1100) % 10 == 0
+    layer = learned(V[:1000], y[:1000], held[:1000])
+    few_at_a_time(layer, V[1000:], y[1000:], held[1000:], 5)
+    assert 2 <= len(factorised) <= 8
+    assert not layer.few(100)
+
+
+def test_settled_it_is_a_function_of_its_statistics_alone(task, factorised):
+    V, y = task(1010, 20, 4)
+    held = torch.arange(1010) % 10 == 0
+    layer = learned(V[:1000], y[:1000], held[:1000])
+    few_at_a_time(layer, V[1000:], y[1000:], held[1000:], 1)
+    layer.settle()
+    torch.testing.assert_close(layer.beta, learned(V, y, held).beta, rtol=1e-9, atol=1e-12)
+
+
+def test_a_narrow_layer_is_solved_again(task):
+    V, y = task(1000, 20, 4)
+    assert not learned(V, y, y < 0).few(1)
+
+
+def test_gains_are_those_of_the_grown_matrix(task):
+    V, _ = task(30, 12, 4)
+    M = torch.eye(12, dtype=torch.float64)
+    inverse = UpdatedInverse(torch.linalg.cholesky(M))
+    for part in V.split(7):
+        gain = inverse.grow(part)
+        M = M + part.T @ part
+        torch.testing.assert_close(M @ gain, part.T)
