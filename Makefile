@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= .venv-extras
 EXTRAS_READY := $(EXTRAS)/.ready
 
-.PHONY: run test test-slow test-extras lint clean
+.PHONY: run test test-slow test-extras bench bench-gpu lint clean
 
 run: $(READY)
 	$(BIN)/if2net run
@@ -20,6 +20,15 @@ test-slow: $(READY)
 
 test-extras: $(EXTRAS_READY)
 	$(EXTRAS)/bin/python -m pytest tests/extras -m extras
+
+bench: $(READY)
+	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/limits.py
+	$(BIN)/python benchmarks/imports.py
+
+# In an environment with a CUDA build of torch, since the one above has none.
+bench-gpu:
+	PYTHONPATH=. $(PYTHON) benchmarks/gpu.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Calls go one way: cli → commands → bench, report → backbone → methods, data → learner → encoder, decision."""
+"""Calls go one way: cli → commands → ablations, report → bench → backbone → methods, data → learner → the rest."""
 
 import ast
 from pathlib import Path
@@ -28,6 +28,7 @@ LAYERS = {
     "bench": 6,
     "cluster": 6,
     "report": 7,
+    "ablations": 7,
     "commands": 8,
     "cli": 9,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,11 @@ from if2net.commands.options import (
     SetOption,
 )
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 DEFAULT_METHODS = ["if2net", "none", "joint"]
+TABLE_RUNS = 5  # as in the paper
 
 
 def run(
@@ -113,10 +117,10 @@ def tune(
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(help="A table of the paper, such as table-mnist.")] = None,
+    name: Annotated[str | None, typer.Argument(help="A table or figure, such as table-mnist.")] = None,
     list_them: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     method: MethodsOption = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many seeds.")] = 5,
+    runs: Annotated[int | None, typer.Option(min=1, help="How many seeds. Default: 5; 3 for most ablations.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     data: DataOption = None,
     device: DeviceOption = "auto",
@@ -124,27 +128,41 @@ def reproduce(
     jobs: JobsOption = 1,
     settings: SetOption = None,
 ) -> None:
-    """Run a table of the paper, ours beside the paper's figures. With -m, a part of it, to be merged later."""
+    """Run a table or an ablation of the paper, ours beside the paper's figures; a killed one goes on.
+
+    With -m, a part of a table, to be merged later; -m and --set are for tables of methods, not for ablations.
+    """
     from rich.console import Console
     from rich.markdown import Markdown
 
+    from if2net.ablations import ABLATIONS
     from if2net.bench import reproduce as tables
     from if2net.bench.display import Display
     from if2net.bench.runner import run_plans
     from if2net.bench.settings import from_command_line
     from if2net.config import resolve_device
+    from if2net.errors import ConfigurationError, unknown
 
+    summaries = {known: summary for known, (summary, _) in tables.TABLES.items()}
+    summaries |= {known: ablation.summary for known, ablation in ABLATIONS.items()}
     if list_them or name is None:
-        for known, (summary, _) in tables.TABLES.items():
-            typer.echo(f"{known:14} {summary}")
+        for known, summary in summaries.items():
+            typer.echo(f"{known:20} {summary}")
         return
+    if name not in summaries:
+        raise unknown("table or figure", name, summaries)
     console = Console()
     folder = out or Path("out") / name
+    if name in ABLATIONS:
+        if method or settings:
+            raise ConfigurationError(f"{name} is an ablation with settings of its own; leave out -m and --set.")
+        _ablation(name, folder, runs, seed, data, str(resolve_device(device)), jobs, console)
+        return
     plans = tables.plans(
         name,
         folder,
         methods=method or [],
-        seeds=tuple(range(seed, seed + runs)),
+        seeds=tuple(range(seed, seed + (runs or TABLE_RUNS))),
         device=str(resolve_device(device)),
         given=from_command_line(settings or []),
     )
@@ -154,6 +172,24 @@ def reproduce(
     (folder / "table.md").write_text(text)
     console.print(Markdown(text))
     console.print(f"Table: {folder / 'table.md'}", soft_wrap=True)
+
+
+def _ablation(
+    name: str, folder: Path, runs: int | None, seed: int, data: Path | None, device: str, jobs: int, console: Console
+) -> None:
+    from rich.markdown import Markdown
+
+    from if2net.ablations import ABLATIONS, carry_out
+    from if2net.ablations.output import write
+    from if2net.commands.progress import counting
+
+    ablation = ABLATIONS[name]
+    seeds = range(seed, seed + (runs or ablation.runs))
+    with counting(name, console) as show:
+        results = carry_out(ablation, folder, seeds=seeds, data=data, device=device, jobs=jobs, show=show)
+    files = write(ablation, results, folder)
+    console.print(Markdown(files[0].read_text()))
+    console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
 
 
 def merge(

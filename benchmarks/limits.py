@@ -1,0 +1,129 @@
+"""How near learning comes to the limit of the machine, and how its cost grows; all ratios within one run.
+
+The limit is the machine's own float32 matrix product. Useful work is that of one triangle: N·S² to fill G, S³/3 to
+factorise it. usage: python benchmarks/limits.py [--width 10000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from if2net import IF2Net
+from if2net.decision.ridge import factor
+
+SAMPLES, CLASSES, INPUTS = 5000, 10, 256
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def product_rate() -> float:
+    """Operations a second of a large float32 matrix product; the best of three."""
+    A, B = torch.randn(4096, 4096), torch.randn(4096, 4096)
+    return 2 * 4096**3 / min(seconds(lambda: A @ B) for _ in range(3))
+
+
+class Data:
+    """Random ReLU features of class centres with noise."""
+
+    def __init__(self, width: int) -> None:
+        self.random = torch.Generator().manual_seed(0)
+        self.weights = torch.randn(INPUTS, width, generator=self.random) / INPUTS**0.5
+
+    def task(self, samples: int, classes: int = CLASSES, first: int = 0) -> tuple[torch.Tensor, Any]:
+        y = torch.arange(samples) % classes
+        centres = torch.randn(classes, INPUTS, generator=torch.Generator().manual_seed(first))
+        noise = torch.randn(samples, INPUTS, generator=self.random)
+        return torch.relu((centres[y] + noise) @ self.weights), (y + first).numpy()
+
+
+def learner() -> IF2Net:
+    """Of features as they are."""
+    return IF2Net(encoder="linear", standardise="none", device="cpu", seed=0)
+
+
+def learn(net: IF2Net, task: tuple[torch.Tensor, Any]) -> float:
+    """Seconds until the task is learned and β is there."""
+    return seconds(lambda: (net.learn(*task), net.decision.beta))
+
+
+def shares(width: int) -> dict[str, float]:
+    """Useful operations a second, as a share of the matrix product's."""
+    data, net, rate = Data(width), learner(), product_rate()
+    learn(net, data.task(SAMPLES))
+    task = data.task(SAMPLES, first=CLASSES)
+    whole = learn(net, task)
+    statistics, (V, y) = net.decision.total, task
+    filling = seconds(lambda: [statistics.add(part, labels) for part, labels in pieces(net, V, y)])
+    useful = {"fill": SAMPLES * width**2, "factorise": width**3 / 3}
+    return {
+        "product_gigaflops": rate / 1e9,
+        "filling_share": useful["fill"] / filling / rate,
+        "learning_share": sum(useful.values()) / whole / rate,
+    }
+
+
+def pieces(net: IF2Net, V: torch.Tensor, y: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    columns, encoded = net.columns(y), net.represent(V)
+    return list(zip(encoded.split(512), columns.split(512), strict=True))
+
+
+def one_sample(width: int) -> dict[str, float]:
+    """A new sample, learned and ready to predict, against a factorisation."""
+    data, net = Data(width), learner()
+    net.learn(*data.task(SAMPLES))
+    found = []
+    for _ in range(8):
+        task = data.task(1)
+        found.append(seconds(lambda task=task: (net.learn(*task), net.predict(task[0]))))
+    again = min(seconds(lambda: factor(net.decision.G, 1.0)) for _ in range(2))
+    median = sorted(found[2:])[3]  # the first two make the factor that the others use
+    return {"seconds": median, "factorisation_seconds": again, "share": median / again}
+
+
+def growth() -> dict[str, dict[str, float]]:
+    """Seconds a task, relative to the first of each row."""
+    rows = {
+        "samples": {str(count): learn(learner(), Data(2000).task(count)) for count in (2000, 8000, 32000)},
+        "width": {str(width): learn(learner(), Data(width).task(2000)) for width in (1000, 2000, 4000, 8000)},
+        "classes": {str(count): learn(learner(), Data(2000).task(4000, count)) for count in (10, 100, 1000)},
+        "tasks": by_task(),
+    }
+    return {name: {key: value / next(iter(row.values())) for key, value in row.items()} for name, row in rows.items()}
+
+
+def by_task(width: int = 2000, tasks: int = 1000) -> dict[str, float]:
+    """Ten classes that come back: the median of some tasks around each place, so that a hiccup does not count."""
+    data, net = Data(width), learner()
+    took = [learn(net, data.task(200)) for _ in range(tasks + 10)]
+    return {str(place): sorted(took[place - 1 : place + 8])[4] for place in (2, 10, 100, tasks)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--width", type=int, default=10_000)
+    width = parser.parse_args().width
+    report = {
+        "width": width,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "shares": shares(width),
+        "one_sample": one_sample(width),
+        "growth": growth(),
+    }
+    Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Tables in markdown, ours beside the paper's."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from if2net.ablations.cells import Entry, Results
+from if2net.bench.display import spread
+
+
+@cache
+def printed(name: str) -> dict[str, Any]:
+    """What the paper prints: cell → figures."""
+    return tomllib.loads(files("if2net.ablations").joinpath("paper.toml").read_text())[name]
+
+
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """A table; the first columns hold words, the others numbers.
+
+    >>> print(markdown(["case", "ACC %"], [["a", "80.58"]]))
+    | case | ACC % |
+    |---|---:|
+    | a | 80.58 |
+    """
+    rule = "|".join(["---"] * words + ["---:"] * (len(headings) - words))
+    lines = [f"| {' | '.join(headings)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines)
+
+
+def shown(entry: Entry, key: str, digits: int, factor: float = 1) -> str:
+    """Mean ± standard deviation over the seeds; nothing where it was not measured."""
+    if key not in entry:
+        return ""
+    value = entry[key]
+    return spread(factor * value["mean"], factor * value["std"], digits, entry["runs"])
+
+
+BESIDE = ("ACC %", "paper", "BWT", "paper", "FWT", "paper")
+
+
+def beside(entry: Entry, paper: dict[str, float]) -> list[str]:
+    """The cells under BESIDE."""
+    cells = [shown(entry, "acc", 2, 100), f"{paper['acc']:.2f} ± {paper['acc_std']:.2f}"]
+    return cells + [cell for key in ("bwt", "fwt") for cell in (shown(entry, key, 3), f"{paper[key]:.3f}")]
+
+
+def found(results: Results, cell: str, protocol: str = "") -> Entry:
+    return next(entry for entry in results["summary"] if (entry["cell"], entry["protocol"]) == (cell, protocol))
+
+
+def seeds_of(results: Results) -> str:
+    """
+    >>> seeds_of({"runs": [{"seed": 0}, {"seed": 0}, {"seed": 1}]})
+    'mean ± standard deviation over 2 seeds'
+    """
+    count = len({run["seed"] for run in results["runs"]})
+    return f"mean ± standard deviation over {count} seeds" if count > 1 else "one seed"
