@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from if2net.bench.display import size, spread
 from if2net.bench.reproduce import paper_figures
@@ -16,7 +17,7 @@ from if2net.methods import METHODS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-TARGETS = [ROOT / "README.md", ROOT / "docs/protocols.md", ROOT / "docs/comparison.md"]
+TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in ("protocols", "comparison", "speed"))]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
 
@@ -88,6 +89,30 @@ def current() -> list[str]:
     return comparison(["none", "ewc", "mas", "ol-ewc", "si"], "agnostic-current")
 
 
+def speed() -> list[str]:
+    lines = ["| | seconds a task | times ours | accuracy % | peak MB |", "|---|---:|---:|---:|---:|"]
+    for name, found in benchmark("learning")["contenders"].items():
+        numbers = [f"{found['seconds_a_task']:.1f}", f"{found['times_ours']:.1f}", f"{100 * found['accuracy']:.2f}"]
+        lines.append(row([name, *numbers, f"{found['peak_megabytes']:,.0f}"]))
+    return lines
+
+
+def limits() -> list[str]:
+    found = benchmark("limits")
+    by_task = found["growth"]["tasks"]
+    rows = {
+        "filling G, of the rate of a float32 matrix product": f"{100 * found['shares']['filling_share']:.0f} %",
+        "learning a task, ridge choice included, of the same": f"{100 * found['shares']['learning_share']:.0f} %",
+        "one new sample until it can be predicted, of a factorisation": f"1/{1 / found['one_sample']['share']:.0f}",
+        "task 1,000, of task 2 (2,000 features)": f"{by_task['1000']:.2f}",
+    }
+    return ["| | |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
+
+
+def benchmark(name: str) -> dict[str, Any]:
+    return json.loads((ROOT / "benchmarks" / f"{name}.json").read_text())
+
+
 def accuracy(entry: dict[str, float]) -> str:
     return spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, int(entry["runs"]))
 
@@ -101,6 +126,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "short-protocols": short_protocols,
     "comparison": comparison,
     "current": current,
+    "speed": speed,
+    "limits": limits,
 }
 
 
