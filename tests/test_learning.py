@@ -59,19 +59,24 @@ def test_samples_are_encoded_block_by_block_with_the_same_result(new_learner, di
     np.testing.assert_allclose(base.fork().learn(X, y).scores(X), at_once.scores(X), rtol=1e-9, atol=1e-9)
 
 
-def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
-    X, y = digits
-    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
-    learner = new_learner().learn(X[:100], y[:100])
+def interrupted_at(call):
+    """An `encode` that somebody interrupts when it is called for the so-manieth time, and never again."""
     encode, calls = learning.encode, []
 
     def interrupted(net, samples):
         calls.append(len(samples))
-        if len(calls) == 2:
+        if len(calls) == call:
             raise KeyboardInterrupt
         return encode(net, samples)
 
-    monkeypatch.setattr(learning, "encode", interrupted)
+    return interrupted
+
+
+def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
+    X, y = digits
+    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
+    learner = new_learner().learn(X[:100], y[:100])
+    monkeypatch.setattr(learning, "encode", interrupted_at(2))
     with unchanged(learner), pytest.raises(KeyboardInterrupt):
         learner.learn(X[100:300], y[100:300])
     monkeypatch.undo()
@@ -82,18 +87,10 @@ def test_a_wide_learner_takes_back_what_it_had_counted_when_it_was_interrupted(n
     monkeypatch.setattr(learning, "WIDE", 10)
     monkeypatch.setitem(learning.COUNTED, "cpu", 40)
     learner = new_learner(dtype="float64").learn(X[y < 5][:300], y[y < 5][:300])
-    before, encode, calls = learner.scores(X), learning.encode, []
-
-    def interrupted(net, samples):
-        calls.append(len(samples))
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return encode(net, samples)
-
-    monkeypatch.setattr(learning, "encode", interrupted)
+    before = learner.scores(X)
+    monkeypatch.setattr(learning, "encode", interrupted_at(3))
     with pytest.raises(KeyboardInterrupt):
         learner.learn(X, y)
-    monkeypatch.setattr(learning, "encode", encode)
     assert learner.classes.tolist() == [0, 1, 2, 3, 4]
     assert learner.decision.counts.sum() == 300
     torch.testing.assert_close(learner.scores(X), before, rtol=1e-6, atol=1e-9)

@@ -98,7 +98,13 @@ class PartlyFrozen(Method):
         return dict(self.encoder.tensors()) | tweaks | self.above.tensors()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        raise NotImplementedError("An ablation goes on with its next cell, and never in the middle of one.")
+        tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        self.encoder.restore(tensors)
+        layers = range(len(self.settings.layers))
+        tasks = range(self.tasks if self.settings.representation == "per-task" else 1)
+        self.tweaks = [[tensors[f"tweaks.{task}.{layer}"] for layer in layers] for task in tasks]
+        self.above.tasks = self.tasks
+        self.above.restore(tensors)
 
     def costs(self) -> Costs:
         tensors = self.tensors()

@@ -80,8 +80,8 @@ def symmetric_norm(G: Tensor) -> float:
 def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
     """The factor L of G + αI, its lower triangle only; nothing where that is not positive definite.
 
-    By block columns, so that nearly all of it is matrix products: as fast as LAPACK's own, in half the memory. Rows
-    and columns of the identity are added up to a round width: 10,001 features would take a quarter longer.
+    By block columns, so that nearly all of it is matrix products, in half the memory of LAPACK's own. Rows and
+    columns of the identity are added up to a round width: products are slower where rows begin at odd addresses.
     """
     size = len(G) + -len(G) % ALIGNED
     L = torch.empty(size, size, dtype=dtype, device=G.device)

@@ -104,6 +104,7 @@ class Statistical(Method):
         found = dict(self.encoder.tensors()) | {STATE + name: value for name, value in self.state.items()}
         for place, part in enumerate(self.statistics):
             found |= dict(part.tensors(f"{STATISTICS}{place}"))
+            found[f"{STATISTICS}{place}.G"] = torch.tril(part.G)  # above it is memory that nobody has written
         return found
 
     def restore(self, tensors: dict[str, Tensor]) -> None:

@@ -49,3 +49,16 @@ def test_a_transductive_prediction_depends_on_the_rest_of_the_batch(bench):
     whole = method.predict(task.test_X, transductive=True)
     alone = np.concatenate([method.predict(row[None], transductive=True) for row in task.test_X])
     assert not np.array_equal(whole, alone)
+
+
+@pytest.mark.parametrize("case", ["b", "c"])
+@pytest.mark.parametrize("representation", ["first", "per-task"])
+def test_a_case_goes_on_from_its_tensors(case, representation, bench):
+    task, method = bench.stream(0)[2], learned(case, representation, bench)
+    other = new_case(case, representation, bench.inputs, 0, bench.device, SIZES)
+    other.tasks = method.tasks
+    other.restore({name: tensor.clone() for name, tensor in method.tensors().items()})
+    for one in (method, other):
+        one.learn(task.train_X, task.train_y)
+    assert np.array_equal(method.predict(task.test_X, task=1), other.predict(task.test_X, task=1))
+    assert all(torch.equal(value, other.tensors()[name]) for name, value in method.tensors().items())

@@ -78,3 +78,11 @@ def test_nothing_is_kept_that_is_not_needed(kind, numbers):
     method = learned(kind, [np.arange(600)])
     frozen = sum(tensor.numel() * tensor.element_size() for _, tensor in method.encoder.tensors())
     assert method.costs().state_bytes == frozen + 8 * (numbers + 10)  # and ten counts
+
+
+def test_what_is_kept_holds_no_memory_that_nobody_has_written():
+    method = make(RanPAC, width=1100)  # wider than a block, so that a part of G is left out when it is filled
+    method.learn(X, Y)
+    G = method.tensors()["statistics.0.G"]
+    assert len(G) == 1100
+    assert torch.equal(G, torch.tril(G))
