@@ -12,15 +12,20 @@ HERE = Path(__file__).parent
 FILE = HERE.parent / "if2net/bench/hyperparameters.toml"
 
 
-def found(folder: Path, method: str) -> list[str]:
-    """One line a dataset (and scope): mnist = { rate = 0.05 }."""
-    lines = []
+def found(folder: Path, method: str) -> dict[str, str]:
+    """By dataset (and scope), a line: mnist = { rate = 0.05 }."""
+    lines = {}
     for path in sorted(folder.glob(f"*-{method}.json")):
         search = json.loads(path.read_text())
         if search["method"] == method:
-            best = ", ".join(f"{name} = {value}" for name, value in search["best"]["acc"].items())
-            lines.append(f"{path.stem.removesuffix(f'-{method}')} = {{ {best} }}")
+            key = path.stem.removesuffix(f"-{method}")
+            best = ", ".join(f"{name} = {in_toml(value)}" for name, value in search["best"]["acc"].items())
+            lines[key] = f"{key} = {{ {best} }}"
     return lines
+
+
+def in_toml(value: str) -> str:
+    return value if re.fullmatch(r"[\d.e+-]+", value) else f'"{value}"'
 
 
 def main() -> None:
@@ -29,8 +34,9 @@ def main() -> None:
     for place, section in enumerate(sections):
         method = re.search(r"^\[([\w-]+)\]$", section, re.MULTILINE)
         if method and (lines := found(folder, method[1])):
-            kept = section.split(f"\n[{method[1]}.found]")[0]
-            sections[place] = "\n".join([kept, f"[{method[1]}.found]", *lines])
+            kept, _, old = section.partition(f"\n[{method[1]}.found]\n")
+            lines = {line.split(" = ")[0]: line for line in old.splitlines()} | lines
+            sections[place] = "\n".join([kept, f"[{method[1]}.found]", *lines.values()])
     FILE.write_text("\n\n".join(sections) + "\n")
 
 

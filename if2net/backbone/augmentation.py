@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import affine_grid, grid_sample, pad
 
 BORDER = 4  # pixels that an image is moved by at most
+LEAST = 0.3  # of an image's area that a part of it has
 
 
 def mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
@@ -23,3 +24,15 @@ def moved(images: Tensor, generator: torch.Generator) -> Tensor:
     padded = pad(images, (BORDER,) * 4)
     number = torch.arange(len(images), device=images.device)[:, None, None]
     return padded.permute(0, 2, 3, 1)[number, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def zoomed(images: Tensor, generator: torch.Generator) -> Tensor:
+    """A random square part of each, brought to the full size: for photographs, where a thing may be near or far."""
+    count = len(images)
+    share = (LEAST + (1 - LEAST) * torch.rand(count, generator=generator)).sqrt()
+    centre = (1 - share)[:, None] * (2 * torch.rand(count, 2, generator=generator) - 1)
+    part = torch.zeros(count, 2, 3)
+    part[:, 0, 0] = part[:, 1, 1] = share
+    part[:, :, 2] = centre
+    grid = affine_grid(part.to(images.device), list(images.shape), align_corners=False)
+    return grid_sample(images, grid, align_corners=False)

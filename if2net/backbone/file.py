@@ -34,7 +34,7 @@ def read(path: Path, device: torch.device | str = "cpu") -> Network:
     tensors, header = modelfile.read(path)
     if header.get("kind") != KIND:
         raise ModelFileError(f"{path} is a model and not a backbone; give a file that `if2net pretrain` has written.")
-    module = ResNet(header["architecture"])
+    module = ResNet(header["architecture"], header["size"])
     module.load_state_dict(tensors)
     framing = Framing(header["size"], header["size"])
     return Network(

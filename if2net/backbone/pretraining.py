@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from if2net import modelfile
 from if2net.backbone import file
-from if2net.backbone.augmentation import mirrored, moved
+from if2net.backbone.augmentation import mirrored, moved, zoomed
 from if2net.backbone.resnet import ARCHITECTURES, ResNet
 from if2net.errors import ConfigurationError, unknown
 
@@ -33,13 +33,30 @@ class Recipe:
     rate: float = 0.2
     decay: float = 5e-4
     rotations: bool = True
+    size: int = 32  # pixels on each side that images are brought to
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.architecture not in ARCHITECTURES:
             raise unknown("architecture", self.architecture, ARCHITECTURES)
+        if self.size < 8:
+            raise ConfigurationError(f"Images of {self.size} pixels are too small to be trained on; give at least 8.")
         if self.epochs < 1 or self.batch_size < 2:
             raise ConfigurationError("Pre-training needs at least one epoch, and two images a batch.")
+
+
+# For photographs of few classes, the network that the paper names for them.
+RECIPES = {
+    "cifar100": Recipe(),
+    "tiny-imagenet": Recipe(size=64, epochs=20),
+    "cub200": Recipe("resnet56", size=96, epochs=100),
+    "stanford-dogs": Recipe("resnet56", size=96, epochs=60),
+}
+
+
+def recipe_for(dataset: str, seed: int) -> Recipe:
+    """How a backbone for this dataset is trained unless something else is asked for."""
+    return replace(RECIPES.get(dataset, Recipe(size=64)), seed=seed)
 
 
 @dataclass(frozen=True)
@@ -81,7 +98,7 @@ def pretrain(
         "architecture": recipe.architecture,
         "dataset": dataset,
         "classes": list(classes),
-        "size": pixels.shape[1],
+        "size": recipe.size,
         "mean": training.mean,
         "scale": training.scale,
         "recipe": asdict(recipe),
@@ -109,7 +126,7 @@ class Training:
         self.images = torch.from_numpy(pixels).permute(0, 3, 1, 2).to(device)
         self.labels = torch.from_numpy(labels).to(device)
         torch.manual_seed(recipe.seed)
-        self.trunk = ResNet(recipe.architecture).to(device)
+        self.trunk = ResNet(recipe.architecture, recipe.size).to(device)
         self.trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.head = nn.Linear(self.trunk.outputs, classes * self._directions).to(device)
         self.parameters = [*self.trunk.parameters(), *self.head.parameters()]
@@ -127,7 +144,7 @@ class Training:
         generator = torch.Generator().manual_seed(1_000_003 * self.recipe.seed + number)
         order = torch.randperm(len(self.labels), generator=generator)
         self.trunk.train()
-        losses, right, shown = [], 0, 0
+        losses, right, shown = [], torch.zeros((), dtype=torch.int64, device=self.device), 0
         for step, chosen in enumerate(order.split(self.recipe.batch_size)[: self.steps]):
             images, labels = self._batch(chosen, generator)
             for group in self.optimiser.param_groups:
@@ -139,9 +156,9 @@ class Training:
             loss.backward()
             self.optimiser.step()
             losses.append(loss.detach())
-            right += int((scores.argmax(dim=1) == labels).sum())
+            right += (scores.argmax(dim=1) == labels).sum()  # not read before the end: the GPU need not wait
             shown += len(labels)
-        return float(torch.stack(losses).mean()), right / shown
+        return float(torch.stack(losses).mean()), int(right) / shown
 
     def tensors(self) -> dict[str, Tensor]:
         """All that the next epoch depends on."""
@@ -160,11 +177,11 @@ class Training:
             self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(momentum)
 
     def _batch(self, chosen: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Images mirrored and moved at random, and in all four directions where the recipe says so."""
+        """Images mirrored and moved (or zoomed) at random, and in all four directions where the recipe says so."""
         mean, scale = (torch.tensor(values, device=self.device)[:, None, None] for values in (self.mean, self.scale))
         chosen = chosen.to(self.device)
         images = (self.images[chosen].float() - mean) / scale
-        images = moved(mirrored(images, generator), generator)
+        images = (moved if self.recipe.size <= 32 else zoomed)(mirrored(images, generator), generator)
         labels = self.labels[chosen]
         if self.recipe.rotations:
             images = torch.cat([images.rot90(turns, (2, 3)) for turns in range(4)])

@@ -1,4 +1,4 @@
-"""The CIFAR-style ResNet-18 and ResNet-56: a 3×3 stem and no pooling before the last stage, for small images."""
+"""The CIFAR-style ResNet-18 and ResNet-56: no pooling before the last stage, for small images."""
 
 from __future__ import annotations
 
@@ -27,14 +27,21 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    """Images in, the last map out; `taps` names the stages."""
+    """Images of about `size` pixels in, the last map out.
 
-    def __init__(self, architecture: str) -> None:
+    `taps` names modules that put out the map of every stage, each channel with mean 0 and deviation 1 over the images
+    of the pre-training: features that a linear layer can learn from at once.
+    """
+
+    def __init__(self, architecture: str, size: int = 32) -> None:
         super().__init__()
         widths, blocks = ARCHITECTURES[architecture]
         self.outputs = widths[-1]
-        self.taps = tuple(f"stages.{number}" for number in range(len(widths)))
-        self.stem = nn.Sequential(nn.Conv2d(3, widths[0], 3, 1, 1, bias=False), nn.BatchNorm2d(widths[0]), nn.ReLU())
+        self.taps = tuple(f"normals.{number}" for number in range(len(widths)))
+        stride = max(1, size // 32)  # larger images become maps of about 32×32 at once, at the same cost
+        kernel = max(3, 2 * stride - 1)
+        first = nn.Conv2d(3, widths[0], kernel, stride, kernel // 2, bias=False)
+        self.stem = nn.Sequential(first, nn.BatchNorm2d(widths[0]), nn.ReLU())
         stages = []
         inputs = widths[0]
         for number, width in enumerate(widths):
@@ -43,7 +50,12 @@ class ResNet(nn.Module):
                 nn.Sequential(*(Block(inputs if i == 0 else width, width, s) for i, s in enumerate(strides)))
             )
             inputs = width
-        self.stages = nn.Sequential(*stages)
+        self.stages = nn.ModuleList(stages)
+        self.normals = nn.ModuleList(nn.BatchNorm2d(width, affine=False) for width in widths)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.stages(self.stem(x))
+        x = self.stem(x)
+        for stage, normal in zip(self.stages, self.normals, strict=True):
+            x = stage(x)
+            normal(x.detach())  # beside the path: it only follows the map, and is read through `taps`
+        return x

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from if2net.backbone import held_out
 from if2net.backbone.extraction import Show, extract
 from if2net.backbone.extractor import Extractor
 from if2net.backbone.registry import load_extractor
@@ -20,15 +21,21 @@ Refused = dict[Path, str]  # image → why it could not be used
 def load_rows(
     scenario: Scenario,
     folder: str | os.PathLike[str] | None = None,
+    seed: int = 0,
     *,
     device: torch.device | str | None = None,
     show: Show | None = None,
 ) -> tuple[Dataset, Refused]:
-    """The dataset of a scenario. Features are computed once; the next time they come from the cache."""
+    """The dataset of a scenario; only where every seed has a backbone of its own does it depend on the seed.
+
+    Features are computed once; the next time they come from the cache.
+    """
     if scenario.backbone is None:
         return load_dataset(scenario.dataset, folder), {}
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    scenario = held_out.resolved(scenario, seed, folder, device=device)
     images = load_images(scenario.dataset, folder)
-    extractor = load_extractor(scenario.backbone, device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    extractor = load_extractor(str(scenario.backbone), device)
     return image_rows(images, extractor, unseen(images, extractor, scenario.classes), show)
 
 

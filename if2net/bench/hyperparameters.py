@@ -10,12 +10,14 @@ from typing import Any
 
 from if2net.bench.search import Grid
 from if2net.bench.settings import Given
+from if2net.data import is_image_dataset
 from if2net.errors import ConfigurationError
 
 
 def found(methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen") -> Given:
     """What was found for these methods on this dataset, to come before what a user gives."""
-    key = "-".join([dataset, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
+    searched = "images" if is_image_dataset(dataset) else dataset  # one search, on CIFAR, serves for all images
+    key = "-".join([searched, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
     return [
         (name, setting, value)
         for name in methods

@@ -1,65 +1,24 @@
-"""The paper's tables by name: what each of them runs, and the paper's figures beside ours."""
+"""Plans for the paper's tables, and the paper's figures beside ours."""
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from if2net.bench import hyperparameters
 from if2net.bench.display import size, spread
 from if2net.bench.folder import resolved
 from if2net.bench.results import write_json
-from if2net.bench.settings import Given, resolve
+from if2net.bench.settings import Given
 from if2net.bench.stream import Plan
+from if2net.bench.tables import TABLES
 from if2net.data import parse_scenario
 from if2net.errors import unknown
 from if2net.methods import METHODS
 
 # Every task has features of its own here: a loss over its own classes is the only one there is.
 BRANCHED = ("eft", "pcl")
-OURS = [name for name in METHODS if name.startswith("if2net")]
-
-
-@dataclass(frozen=True)
-class Part:
-    """One folder of results: methods on a scenario under a protocol, with a loss over the classes of some scope."""
-
-    scenario: str
-    protocol: str
-    methods: tuple[str, ...]
-    scope: str = "seen"
-
-    @property
-    def folder(self) -> str:
-        ending = "" if self.scope == "seen" else f"-{self.scope}"
-        return f"{parse_scenario(self.scenario).dataset}-{self.protocol}{ending}"
-
-    def settings(self, methods: list[str], given: Given) -> dict[str, Any]:
-        """What a search has found, the scope, and what a user gives; the later of these wins."""
-        found = hyperparameters.found(methods, parse_scenario(self.scenario).dataset, self.protocol, self.scope)
-        scope: Given = [(None, "scope", self.scope)] if self.scope != "seen" else []
-        mine = [entry for entry in given if entry[0] in (None, *methods)]
-        return resolve(methods, self.protocol, [*found, *scope, *mine])
-
-
-def _table_mnist() -> list[Part]:
-    """All methods agnostic; IF2Net also where the task is told or leaks through the batch.
-
-    The methods that only hold weights back also with the loss over the current task's classes alone, which is the
-    likeliest way to the paper's figures for them.
-    """
-    parts = []
-    for scenario in ("mnist-10/5", "fashion-mnist-10/5"):
-        parts.append(Part(scenario, "agnostic", tuple(METHODS)))
-        parts.append(Part(scenario, "agnostic", ("none", "ewc", "mas", "ol-ewc", "si"), scope="current"))
-        parts += [Part(scenario, protocol, tuple(OURS)) for protocol in ("aware", "transductive")]
-    return parts
-
-
-TABLES = {"table-mnist": ("MNIST-10/5 and FashionMNIST-10/5, all methods", _table_mnist)}
 
 
 def plans(
@@ -87,7 +46,7 @@ def plans(
 
 def paper_figures(name: str) -> dict[str, dict[str, dict[str, float]]]:
     """What the paper prints: dataset → method → figures."""
-    return tomllib.loads(files("if2net.bench").joinpath("paper.toml").read_text())[name]
+    return tomllib.loads(files("if2net.bench").joinpath("paper.toml").read_text()).get(name, {})
 
 
 def markdown(name: str, results: list[dict[str, Any]]) -> str:

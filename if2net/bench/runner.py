@@ -33,6 +33,7 @@ def run_plans(
         for (plan, out), results in zip(plans, found, strict=True)
         for job in _missing(plan, out, results)
     ]
+    work.sort(key=lambda entry: entry[0].seed)  # where every seed has data of its own, it is loaded less often
     failed = []
     for place, runs in results_of(attempt, [job for job, _ in work], data, jobs, show):
         if isinstance(runs, NumericalError):

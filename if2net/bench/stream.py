@@ -16,6 +16,9 @@ from if2net.bench.protocol import PROTOCOLS, accuracies, confusion
 from if2net.data import Dataset, Scenario, Task
 from if2net.methods import METHODS, Method
 
+# Seconds of work that a killed run may lose: what a wide method keeps takes seconds to write.
+BETWEEN_CHECKPOINTS = 10.0
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -63,10 +66,12 @@ def learn_stream(
     run = Run(_method(plan, name, seed, tasks), tasks, order, {v: [] for v in PROTOCOLS[plan.protocol]})
     if out is not None:
         _resume(run, out, name, seed)
+    saved = time.monotonic()
     for task in tasks[run.method.tasks :]:
         _learn_and_test(plan, run, task)
-        if out is not None:
+        if out is not None and time.monotonic() - saved >= BETWEEN_CHECKPOINTS:
             _save_checkpoint(run, out, name, seed)
+            saved = time.monotonic()
         if show is not None:
             last = next(iter(run.rows.values()))[-1]
             show(Step(name, seed, task.index, len(tasks), sum(last) / len(last), plan.scenario.name))

@@ -7,12 +7,13 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from if2net.backbone.held_out import is_held_out
 from if2net.backbone.rows import load_rows
 from if2net.bench.stream import Plan, Show
 from if2net.data import Dataset, Scenario
@@ -74,15 +75,21 @@ def results_of(
     """The place of each job and what came of it: in this process, or in several at a time."""
     if processes == 1 or len(jobs) < 2:
         for place, job in enumerate(jobs):
-            yield place, work(job.plan, dataset(job.plan.scenario, data), job.method, job.seed, job.out, show)
+            yield place, work(job.plan, dataset(job, data), job.method, job.seed, job.out, show)
         return
     with Workers(min(processes, len(jobs)), data, show) as workers:
         yield from workers.results(work, jobs)
 
 
+def dataset(job: Job, folder: Path | None) -> Dataset:
+    """What the job learns from; streams that differ in the number of tasks alone share it."""
+    scenario = replace(job.plan.scenario, tasks=1)
+    return _rows(scenario, folder, job.seed if is_held_out(scenario) else 0)
+
+
 @lru_cache(maxsize=2)
-def dataset(scenario: Scenario, folder: Path | None) -> Dataset:
-    return load_rows(scenario, folder)[0]  # what was refused has been said before the first run
+def _rows(scenario: Scenario, folder: Path | None, seed: int) -> Dataset:
+    return load_rows(scenario, folder, seed)[0]  # what was refused has been said before the first run
 
 
 # What this process was started with, where it is a worker: where to send steps, and where the data is.
@@ -101,4 +108,4 @@ def _start(steps: Any, data: Path | None, threads: int) -> None:
 
 def _do(work: Work, job: Job) -> Any:
     steps, data = _worker
-    return work(job.plan, dataset(job.plan.scenario, data), job.method, job.seed, job.out, steps.put)
+    return work(job.plan, dataset(job, data), job.method, job.seed, job.out, steps.put)

@@ -61,7 +61,7 @@ def run(
     searched = hyperparameters.found(chosen, wanted.dataset, protocol)
     resolved = reading.resolve(chosen, protocol, searched + given)
     plan = Plan(wanted, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
-    load_shown(wanted, data, plan.device, console)  # what is missing is said before anything is written
+    load_shown(wanted, data, plan.device, console, plan.seeds)  # what is missing is said before anything is written
     folder = prepare(plan, out)
     with Display([plan], console) as display:
         (results,) = run_plans([(plan, folder)], data, jobs, display)
@@ -99,7 +99,7 @@ def tune(
     _known_protocol(protocol)
     console = Console()
     wanted = parse_scenario(scenario, backbone)
-    load_shown(wanted, data, str(resolve_device(device)), console)  # what is missing is said before the first run
+    load_shown(wanted, data, str(resolve_device(device)), console, [0])  # what is missing is said first
     out.parent.mkdir(parents=True, exist_ok=True)
     found = search(
         wanted,
@@ -132,6 +132,8 @@ def reproduce(
 
     With -m, a part of a table, to be merged later; -m and --set are for tables of methods, not for ablations.
     """
+    from dataclasses import replace
+
     from rich.console import Console
     from rich.markdown import Markdown
 
@@ -140,6 +142,7 @@ def reproduce(
     from if2net.bench.display import Display
     from if2net.bench.runner import run_plans
     from if2net.bench.settings import from_command_line
+    from if2net.commands.images import load_shown
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError, unknown
 
@@ -166,6 +169,9 @@ def reproduce(
         device=str(resolve_device(device)),
         given=from_command_line(settings or []),
     )
+    # Streams that differ in the number of tasks alone have the same features.
+    for scenario in dict.fromkeys(replace(plan.scenario, tasks=1) for plan, _ in plans if plan.scenario.backbone):
+        load_shown(scenario, data, plans[0][0].device, console, plans[0][0].seeds)
     with Display([plan for plan, _ in plans], console) as display:
         results = run_plans(plans, data, jobs, display)
     text = tables.markdown(name, results)

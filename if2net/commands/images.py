@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +14,8 @@ from if2net.commands.options import BackboneOption, DataOption, DeviceOption
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from if2net.data import Dataset, Scenario
+    from if2net.backbone.pretraining import Epoch
+    from if2net.data import Scenario
 
 # Of the images that could not be used, so many are named on the screen.
 NAMED = 20
@@ -21,6 +24,7 @@ NAMED = 20
 def features(
     images: Annotated[str, typer.Argument(help="An image dataset, a scenario or a folder with images.")],
     backbone: BackboneOption = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of a scenario with @held-out: whose backbone.")] = 0,
     data: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
@@ -34,7 +38,7 @@ def features(
     from if2net.data.scenario import DEFAULT_BACKBONE
 
     console = Console()
-    paths, named = _images(images, data)
+    paths, named = _images(images, data, seed, str(resolve_device(device)), console)
     extractor = load_extractor(backbone or named or DEFAULT_BACKBONE, resolve_device(device))
     with counting("features", console) as show:
         found = extract(paths, extractor, show=show)
@@ -50,68 +54,85 @@ def pretrain(
     classes: Annotated[int, typer.Option(help="How many classes to train on; these cannot be learned later.")],
     out: Annotated[Path | None, typer.Option(help="The backbone's file. Default: DATASET-CLASSES-SEED.if2.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Chooses the classes, and everything that is random.")] = 0,
-    architecture: Annotated[str, typer.Option(help="resnet18 or resnet56.")] = "resnet18",
-    epochs: Annotated[int, typer.Option(help="Passes over the images.")] = 60,
-    rotations: Annotated[bool, typer.Option(help="Learn the four directions of every image, too.")] = True,
-    size: Annotated[int, typer.Option(min=8, help="Pixels on each side that images are brought to.")] = 32,
+    architecture: Annotated[str | None, typer.Option(help="resnet18 or resnet56.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Passes over the images.")] = None,
+    rotations: Annotated[bool | None, typer.Option(help="Learn the four directions of every image, too.")] = None,
+    size: Annotated[int | None, typer.Option(min=8, help="Pixels on each side that images are brought to.")] = None,
     data: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Train a backbone from scratch on some classes of a dataset; a killed training goes on where it stopped."""
-    import numpy as np
+    """Train a backbone from scratch on some classes of a dataset; a killed training goes on where it stopped.
+
+    What is not given is as `@held-out` has it for this dataset.
+    """
+    from dataclasses import replace
+
     from rich.console import Console
 
-    from if2net.backbone import pretraining
-    from if2net.commands.progress import counting
+    from if2net.backbone import held_out, pretraining
     from if2net.config import resolve_device
     from if2net.data import load_images
-    from if2net.data.images import Framing, read_images
     from if2net.errors import ConfigurationError
 
     console = Console()
-    recipe = pretraining.Recipe(architecture, epochs=epochs, rotations=rotations, seed=seed)
+    given: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
+    chosen = {name: value for name, value in given.items() if value is not None}
+    recipe = replace(pretraining.recipe_for(dataset, seed), **chosen)
     images = load_images(dataset, data)
-    chosen = pretraining.held_out_classes(len(images.classes), classes, seed)
     target = out or Path(f"{dataset.rpartition('/')[2].replace(':', '-')}-{classes}-{seed}.if2")
     if target.suffix != ".if2" or not target.parent.is_dir():
         raise ConfigurationError(f"{target} must end in .if2 and lie in a folder that exists; choose another --out.")
-    files = images.train.of(chosen)
-    pixels, kept, refused = read_images(files.paths, Framing(size, size))
-    summarise(refused, len(files.paths), console)
-    with counting("epochs", console) as show:
 
-        def shown(epoch: pretraining.Epoch) -> None:
-            show(epoch.number, epoch.epochs, f"loss {epoch.loss:.3f}, accuracy {100 * epoch.accuracy:.1f} %")
+    def refusals(refused: dict[Path, str], total: int) -> None:
+        summarise(refused, total, console)
 
-        pretraining.pretrain(
-            pixels,
-            np.searchsorted(chosen, files.labels[kept]),
-            [images.classes[number] for number in chosen],
-            recipe,
-            target,
-            dataset=dataset,
-            device=resolve_device(device),
-            show=shown,
-        )
+    with _epochs("epochs", console) as show:
+        held_out.train(images, classes, recipe, target, device=resolve_device(device), show=show, refusals=refusals)
     console.print(f"Backbone: {target}", soft_wrap=True)
 
 
-def load_shown(scenario: Scenario, data: Path | None, device: str, console: Console) -> Dataset:
-    """The rows of a scenario, with progress where features are to be computed, and what has to be said of it."""
-    from if2net.backbone.rows import load_rows
+@contextmanager
+def _epochs(what: str, console: Console) -> Iterator[Callable[[Epoch], None]]:
     from if2net.commands.progress import counting
+
+    with counting(what, console) as show:
+
+        def shown(epoch: Epoch) -> None:
+            show(epoch.number, epoch.epochs, f"loss {epoch.loss:.3f}, accuracy {100 * epoch.accuracy:.1f} %")
+
+        yield shown
+
+
+def load_shown(scenario: Scenario, data: Path | None, device: str, console: Console, seeds: Iterable[int]) -> None:
+    """Make the rows of a scenario for these seeds ready, with progress, and say what has to be said of them."""
+    from if2net.backbone import held_out
     from if2net.data import IMAGE_DATASETS
 
-    with counting("features", console) as show:
-        rows, refused = load_rows(scenario, data, device=device, show=show)
-    summarise(refused, len(rows.train_y) + len(rows.test_y) + len(refused), console)
+    for seed in seeds if held_out.is_held_out(scenario) else [0]:
+        ready = _with_backbone(scenario, seed, data, device, console)
+        _load_shown(ready, data, device, console)
     source = IMAGE_DATASETS.get(scenario.dataset)
-    if source is not None and source.of_imagenet and not (scenario.backbone or "").endswith(".if2"):
+    if source is not None and source.of_imagenet and ".if2" not in str(ready.backbone):
         console.print(
             f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
             "Say so beside these numbers."
         )
-    return rows
+
+
+def _with_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Scenario:
+    from if2net.backbone import held_out
+
+    with _epochs(f"backbone of seed {seed}", console) as show:
+        return held_out.resolved(scenario, seed, data, device=device, show=show)
+
+
+def _load_shown(scenario: Scenario, data: Path | None, device: str, console: Console) -> None:
+    from if2net.backbone.rows import load_rows
+    from if2net.commands.progress import counting
+
+    with counting("features", console) as show:
+        rows, refused = load_rows(scenario, data, device=device, show=show)
+    summarise(refused, len(rows.train_y) + len(rows.test_y) + len(refused), console)
 
 
 def summarise(refused: dict[Path, str], total: int, console: Console) -> None:
@@ -125,7 +146,7 @@ def summarise(refused: dict[Path, str], total: int, console: Console) -> None:
         console.print(f"  and {len(refused) - NAMED:,} more", highlight=False)
 
 
-def _images(text: str, data: Path | None) -> tuple[list[Path], str | None]:
+def _images(text: str, data: Path | None, seed: int, device: str, console: Console) -> tuple[list[Path], str | None]:
     """All images of a dataset, a scenario or a folder; and the backbone that a scenario names."""
     from if2net.data import is_image_dataset, load_images, parse_scenario
     from if2net.data.files import images_under
@@ -140,4 +161,5 @@ def _images(text: str, data: Path | None) -> tuple[list[Path], str | None]:
     if scenario is not None and scenario.backbone is None:
         raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
     found = load_images(scenario.dataset if scenario else text, data)
-    return [*found.train.paths, *found.test.paths], scenario.backbone if scenario else None
+    named = _with_backbone(scenario, seed, data, device, console).backbone if scenario else None
+    return [*found.train.paths, *found.test.paths], named

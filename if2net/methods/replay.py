@@ -15,7 +15,7 @@ from if2net.methods.trainer import Trainer
 
 @dataclass(frozen=True)
 class ReplaySettings(TrainerSettings):
-    memory: int = 4400  # exemplars of all classes together; the paper's budget for MNIST and FashionMNIST
+    memory: int = 4400  # exemplars of all classes together; the paper's budget for most datasets
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -5,14 +5,14 @@ from PIL import Image
 
 from if2net import modelfile
 from if2net.backbone import Extractor, load_extractor, pretraining
-from if2net.backbone.augmentation import mirrored, moved
+from if2net.backbone.augmentation import mirrored, moved, zoomed
 from if2net.backbone.pretraining import Recipe, held_out_classes, pretrain
 from if2net.backbone.resnet import ARCHITECTURES, ResNet
 from if2net.backbone.rows import image_rows, unseen
 from if2net.data import load_images, parse_scenario
 from if2net.errors import ConfigurationError, ModelFileError
 
-SMALL = Recipe("resnet56", epochs=3, batch_size=4, rate=0.05, rotations=True)
+SMALL = Recipe("resnet56", epochs=3, batch_size=4, rate=0.05, rotations=True, size=8)
 
 
 @pytest.fixture(autouse=True)
@@ -140,3 +140,27 @@ def test_an_image_gets_the_same_pixels_in_training_and_as_a_backbones_input(colo
     normal = extractor.preprocessing(torch.from_numpy(coloured[0]))
     assert normal.mean().item() == pytest.approx(0, abs=1e-3)
     assert extractor.preprocessing.framing.size == 8
+
+
+def test_zooming_shows_a_part_of_the_image_at_full_size():
+    ramp = torch.linspace(0, 1, 16).expand(64, 3, 16, 16)  # brighter to the right
+    found = zoomed(ramp.contiguous(), torch.Generator().manual_seed(0))
+    assert found.shape == ramp.shape
+    inner = found[:, :, 4:-4, 4:-4]
+    assert (inner.diff(dim=3) > 0).all()
+    assert (inner.diff(dim=3) < 1 / 15 + 1e-6).all()
+    assert inner.diff(dim=3).std() > 1e-3  # not all by the same
+
+
+@pytest.mark.parametrize(("size", "side"), [(8, 8), (32, 32), (64, 32), (96, 32)])
+def test_large_images_become_small_maps_at_once(size, side):
+    module = ResNet("resnet56", size)
+    assert module.stem(torch.zeros(1, 3, size, size)).shape[2:] == (side, side)
+
+
+def test_features_have_mean_0_and_deviation_1_over_the_images_of_the_training(coloured, tmp_path):
+    train(coloured, tmp_path / "b.if2", Recipe("resnet56", 40, 16, 0.02, rotations=False, size=8))
+    extractor = load_extractor(str(tmp_path / "b.if2"))
+    features = torch.from_numpy(extractor(coloured[0]))
+    assert features.mean().abs() < 0.5
+    assert 0.3 < features.std() < 1.5  # less than 1 where pooling has averaged

@@ -1,9 +1,10 @@
 import pytest
 
 from if2net.bench import reproduce
-from if2net.bench.reproduce import Part, markdown, paper_figures, plans
+from if2net.bench.reproduce import markdown, paper_figures, plans
 from if2net.bench.runner import run_plans
 from if2net.bench.settings import from_command_line
+from if2net.bench.tables import Part
 from if2net.errors import ConfigurationError
 from if2net.methods import METHODS
 

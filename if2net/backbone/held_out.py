@@ -1,0 +1,104 @@
+"""`@held-out`: for every seed a backbone of its own, trained on the classes that this seed's stream does not learn.
+
+The paper's protocol. The backbones are kept beside the features in the cache and are trained once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from filelock import FileLock
+
+from if2net import modelfile
+from if2net.backbone.pretraining import Recipe, Show, held_out_classes, pretrain, recipe_for
+from if2net.data import ImageDataset, Scenario, load_images
+from if2net.data.images import Framing, read_images
+from if2net.data.places import cache_folder
+from if2net.errors import ConfigurationError
+
+NAME = "held-out"
+
+Refusals = Callable[[dict[Path, str], int], None]  # images that could not be read, of how many
+
+
+def is_held_out(scenario: Scenario) -> bool:
+    return (scenario.backbone or "").split(",")[0] == NAME
+
+
+def with_seed(scenario: Scenario, seed: int) -> Scenario:
+    """The scenario with the backbone of one seed, whatever the seed of the stream: for searches.
+
+    >>> from if2net.data import parse_scenario
+    >>> with_seed(parse_scenario("cifar100-60/10@held-out,pool=1"), 0).backbone
+    'held-out,seed=0,pool=1'
+    """
+    if not is_held_out(scenario):
+        return scenario
+    _, *options = str(scenario.backbone).split(",")
+    return replace(scenario, backbone=",".join([NAME, f"seed={seed}", *options]))
+
+
+def resolved(
+    scenario: Scenario,
+    seed: int,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    show: Show | None = None,
+) -> Scenario:
+    """The scenario with the file of this seed's backbone, which is trained where it is missing."""
+    if not is_held_out(scenario):
+        return scenario
+    _, *options = str(scenario.backbone).split(",")
+    chosen = [word for word in options if word.startswith("seed=")]
+    seed = int(chosen[0].removeprefix("seed=")) if chosen else seed
+    images = load_images(scenario.dataset, folder)
+    path = _file(scenario, len(images.classes) - scenario.classes, seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):  # a second process waits for the training instead of repeating it
+        if path.exists():
+            _check(path, recipe_for(scenario.dataset, seed))
+        else:
+            count = len(images.classes) - scenario.classes
+            train(images, count, recipe_for(scenario.dataset, seed), path, device=device, show=show)
+    backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
+    return replace(scenario, backbone=backbone)
+
+
+def train(
+    images: ImageDataset,
+    count: int,
+    recipe: Recipe,
+    out: Path,
+    *,
+    device: torch.device | str = "cpu",
+    show: Show | None = None,
+    refusals: Refusals | None = None,
+) -> None:
+    """Train a backbone on the training images of `count` classes, which the recipe's seed chooses."""
+    chosen = held_out_classes(len(images.classes), count, recipe.seed)
+    files = images.train.of(chosen)
+    pixels, kept, refused = read_images(files.paths, Framing(recipe.size, recipe.size))
+    if refusals is not None:
+        refusals(refused, len(files.paths))
+    labels = np.searchsorted(chosen, files.labels[kept])
+    names = [images.classes[number] for number in chosen]
+    pretrain(pixels, labels, names, recipe, out, dataset=images.name, device=device, show=show)
+
+
+def _file(scenario: Scenario, classes: int, seed: int) -> Path:
+    dataset = scenario.dataset.rpartition("/")[2].replace(":", "-")
+    return cache_folder() / "backbones" / f"{dataset}-{classes}-{seed}.if2"
+
+
+def _check(path: Path, recipe: Recipe) -> None:
+    _, header = modelfile.read(path)
+    if header.get("recipe") != asdict(recipe):
+        raise ConfigurationError(
+            f"{path} was trained with other settings than this version uses; move it away and it is trained again."
+        )
