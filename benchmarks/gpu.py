@@ -1,7 +1,10 @@
-"""ImageNet-sized features on one GPU: absolute seconds, and the share of the GPU's own float32 matrix product.
+"""ImageNet-sized features on one GPU: seconds, and the share of the GPU's own matrix products.
 
 1.28 million samples of 2,048 features, 1,000 classes, one random layer 10,000 wide. The features are in host memory
-when the clock starts. usage: python benchmarks/gpu.py [--samples 1280000]
+when the clock starts. The share is that of the time in which what learning must compute (one triangle of G, the
+responses, one factorisation) could be multiplied: by float32's own product, and by halves (if2net/products.py).
+
+usage: python benchmarks/gpu.py [--samples 1280000] [--out FILE]
 """
 
 from __future__ import annotations
@@ -11,11 +14,16 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from if2net import IF2Net
+from if2net.decision.symmetric import add_gram, add_gram_of_halves, symmetric, zeros
+from if2net.products import Halves
+from if2net.streamed import ROWS, Streamed
 
 INPUTS, CLASSES, WIDTH, PIECE = 2048, 1000, 10_000, 65_536
 
@@ -29,14 +37,42 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def product_rate() -> float:
-    """Operations a second of a large float32 matrix product; the best of three, after a first one."""
-    A, B = (torch.randn(8192, 8192, device="cuda") for _ in range(2))
-    A @ B
-    return 2 * 8192**3 / min(seconds(lambda: A @ B) for _ in range(3))
+def rate(operations: float, work: Callable[[], Any]) -> float:
+    """Operations a second; the best of three, after a first one."""
+    work()
+    return operations / min(seconds(work) for _ in range(3))
 
 
-def features(samples: int) -> tuple[torch.Tensor, torch.Tensor]:
+def product_rates(V: Tensor) -> dict[str, float]:
+    """Of VᵀV, all of it, for a block of features as learning sees it, less a few: float32 likes round widths."""
+    V = V[:, : V.shape[1] // 16 * 16].contiguous()
+    halves, operations = Halves(V, inner=0), 2 * len(V) * V.shape[1] ** 2
+    return {
+        "float32": rate(operations, lambda: V.T @ V),
+        "halves": rate(operations, lambda: halves.gram(slice(0, V.shape[1]))),
+    }
+
+
+def gram_errors(V: Tensor) -> dict[str, float]:
+    """The largest error of an entry of G against float64, relative to √(Gᵢᵢ Gⱼⱼ)."""
+    exact = V.T.double() @ V.double()
+    size = exact.diagonal().sqrt()
+    plain, ours = (zeros(V.shape[1], torch.float32, "cuda") for _ in range(2))
+    add_gram(plain, V, 1)
+    add_gram_of_halves(ours, Halves(V, inner=0), 1)
+    relative = {"float32": symmetric(plain), "halves": symmetric(ours)}
+    return {name: float(((G - exact) / size / size[:, None]).abs().max()) for name, G in relative.items()}
+
+
+def copying(X: Tensor) -> None:
+    """X to the GPU and nothing else, as learning does it."""
+    for _ in Streamed(X, X.dtype, torch.device("cuda"), lambda block: torch.ones((), device="cuda").bool()).split(
+        ROWS
+    ):
+        pass
+
+
+def features(samples: int) -> tuple[Tensor, Tensor]:
     """Class centres with noise, in host memory that the GPU can read from."""
     random = torch.Generator("cuda").manual_seed(0)
     centres = torch.randn(CLASSES, INPUTS, device="cuda", generator=random)
@@ -53,27 +89,32 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1_280_000)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
-    rate, (X, y) = product_rate(), features(arguments.samples)
-    IF2Net(width=2000, device="cuda").learn(X[:5000], y[:5000].numpy()).predict(X[:5000])  # starts what starts once
+    X, y = features(arguments.samples)
+    IF2Net(width=2000, device="cuda").learn(X[:40_000], y[:40_000].numpy()).predict(X[:40_000])  # what starts once
+    torch.cuda.reset_peak_memory_stats()
     net = IF2Net(width=WIDTH, device="cuda", seed=0)
     learning = seconds(lambda: net.learn(X, y.numpy()))
     solving = seconds(lambda: net.decision.beta)
+    peak = torch.cuda.max_memory_allocated()
     few = X[:200_000]
-    predicting = seconds(lambda: net.predict(few))
-    width = net.encoder.width
+    predicting = median(seconds(lambda: net.predict(few)) for _ in range(5))
+    V = net.represent(X[:ROWS])
+    rates, width = product_rates(V), net.encoder.width
     useful = arguments.samples * width**2 + 2 * arguments.samples * INPUTS * WIDTH + width**3 / 3
     report = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "samples": arguments.samples,
         "width": width,
-        "product_teraflops": rate / 1e12,
         "learning_seconds": learning,
         "solving_seconds": solving,
-        "share": useful / (learning + solving) / rate,
+        "copying_seconds": seconds(lambda: copying(X)),
+        "product_teraflops": {name: found / 1e12 for name, found in rates.items()},
+        "share": {name: useful / (learning + solving) / found for name, found in rates.items()},
+        "error_of_gram": gram_errors(V),
         "predictions_a_second": len(few) / predicting,
         "accuracy": float((net.predict(X[-20_000:]) == y[-20_000:].numpy()).mean()),
-        "peak_gigabytes": torch.cuda.max_memory_allocated() / 1e9,
+        "peak_gigabytes": peak / 1e9,
     }
     arguments.out.write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))

@@ -6,12 +6,14 @@ cannot change the result.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
 BUCKETS = 1 << 20
-# How many numbers are hashed at a time. On a CPU they stay in the cache, and torch does not start threads for so few.
-PIECE = {"cpu": 1 << 15, "cuda": 1 << 25}
+# How many numbers are hashed at a time: on a CPU so many as stay in its cache.
+PIECE = {"cpu": 1 << 20, "cuda": 1 << 25}
 
 
 def held_out(X: Tensor, share: float) -> Tensor:
@@ -26,19 +28,20 @@ def held_out(X: Tensor, share: float) -> Tensor:
     if share <= 0:
         return torch.zeros(len(X), dtype=torch.bool, device=X.device)
     words = torch.int32 if X.dtype == torch.float32 else torch.int64
-    multipliers = _odd_multipliers(X.shape[1]).to(X.device)
+    multipliers = _odd_multipliers(X.shape[1], X.device)
     rows = max(1, PIECE[X.device.type] // max(1, X.shape[1]))
     mask = [_hash(part, words, multipliers) < share * BUCKETS for part in X.split(rows)]
     return torch.cat(mask)
 
 
 def _hash(X: Tensor, words: torch.dtype, multipliers: Tensor) -> Tensor:
-    bits = (X + 0.0).contiguous().view(words).to(torch.int64)  # + 0.0 makes −0 and 0 the same
-    mixed = ((bits ^ (bits >> 15)) * multipliers).sum(dim=1)
+    bits = (X + 0.0).contiguous().view(words)  # + 0.0 makes −0 and 0 the same
+    mixed = (bits ^ (bits >> 15)).to(torch.int64).mul_(multipliers).sum(dim=1)
     mixed = (mixed ^ (mixed >> 31)) * 0x5851F42D4C957F2D
     return ((mixed >> 33) ^ mixed) & (BUCKETS - 1)
 
 
-def _odd_multipliers(count: int) -> Tensor:
+@lru_cache(maxsize=4)  # to copy them to a GPU for every block would be to wait for it
+def _odd_multipliers(count: int, device: torch.device) -> Tensor:
     generator = torch.Generator().manual_seed(20221225)
-    return torch.randint(1 << 62, (count,), generator=generator) * 2 + 1
+    return (torch.randint(1 << 62, (count,), generator=generator) * 2 + 1).to(device)

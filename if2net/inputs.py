@@ -18,6 +18,20 @@ COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: int | None = None) -> Tensor:
     """X as a finite N×d tensor; `features` is the d it must have."""
+    tensor = matrix(X, features)
+    converted = tensor.to(device=device, dtype=dtype)
+    if not bool(finite(converted)):
+        finite_before = not tensor.is_floating_point() or bool(finite(tensor))
+        reason = f"a value too large for {dtype}" if finite_before else "NaN or infinity"
+        raise InputError(
+            f"X contains {reason}; remove or fill in these values (for example with "
+            "sklearn.impute.SimpleImputer) before learning or predicting."
+        )
+    return converted
+
+
+def matrix(X: Any, features: int | None = None) -> Tensor:
+    """X as an N×d tensor where and as it is."""
     tensor = _as_tensor(X)
     if tensor.ndim != 2:
         hint = " Reshape a single sample with X.reshape(1, -1)." if tensor.ndim == 1 else ""
@@ -32,20 +46,22 @@ def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: in
             f"X has {tensor.shape[1]} features, but this learner has learned from {features}; "
             "give the same features in the same order, or start a new learner."
         )
-    converted = tensor.to(device=device, dtype=dtype)
-    if not bool(torch.isfinite(converted).all()):
-        finite_before = not tensor.is_floating_point() or bool(torch.isfinite(tensor).all())
-        reason = f"a value too large for {dtype}" if finite_before else "NaN or infinity"
-        raise InputError(
-            f"X contains {reason}; remove or fill in these values (for example with "
-            "sklearn.impute.SimpleImputer) before learning or predicting."
-        )
-    return converted
+    return tensor
+
+
+def finite(X: Tensor) -> Tensor:
+    """Whether all of X is finite, as a tensor on its device. The ends of X tell it in one pass and no memory."""
+    lowest, highest = torch.aminmax(X)
+    return torch.isfinite(lowest) & torch.isfinite(highest)
+
+
+def largest(dtype: torch.dtype) -> float:
+    """Farther from the first data squares overflow, and one such sample would spoil G for ever."""
+    return float(torch.finfo(dtype).max ** FARTHEST)
 
 
 def check_range(farthest: float, dtype: torch.dtype) -> None:
-    """Far enough from the first data squares overflow, and one such sample would spoil G for ever."""
-    if farthest > torch.finfo(dtype).max ** FARTHEST:
+    if farthest > largest(dtype):
         raise InputError(
             "X contains values too far from the first data that was learned to be computed with; remove them, "
             "or use dtype='float64', or start a new learner."

@@ -55,12 +55,12 @@ class Labels:
 
     def columns(self, y: np.ndarray) -> np.ndarray:
         """The column of every label of y, all of which must be known."""
-        distinct, inverse = np.unique(y, return_inverse=True)
+        distinct = np.unique(y)
         index = {label: column for column, label in enumerate(self.known)}
         unknown = [label for label in distinct.tolist() if label not in index]
         if unknown:
             raise InputError(f"These classes have never been learned: {', '.join(map(repr, unknown[:5]))}.")
-        return np.array([index[label] for label in distinct.tolist()], dtype=np.int64)[inverse]
+        return np.array([index[label] for label in distinct.tolist()], dtype=np.int64)[np.searchsorted(distinct, y)]
 
     def keep(self, columns: list[int]) -> None:
         self.known = [self.known[column] for column in columns]

@@ -21,6 +21,7 @@ from if2net.encoder import DenseEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import rowwise, rowwise_product
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.labels import Labels
+from if2net.streamed import Samples, check
 from if2net.version import __version__
 
 
@@ -60,15 +61,15 @@ class IF2Net:
             return self
         if y is None:
             raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
-        tensor, labels = self.samples(X), inputs.labels(y, len(X))
-        learning.learn_arrays(self, tensor, labels, report)
+        learning.learn_arrays(self, learning.stream(self, X), inputs.labels(y, len(X)), report)
         return self
 
     def forget(self, X: Any, y: Any) -> IF2Net:
         """As if these samples had never been learned; exact. A class without samples is gone."""
         decision = self._exact("forget")
-        tensor, labels = self.samples(X), inputs.labels(y, len(X))
+        samples, labels = learning.stream(self, X), inputs.labels(y, len(X))
         columns = self.columns(labels)
+        check(samples)
         asked = torch.bincount(columns, minlength=len(self.labels))
         too_many = (asked > decision.counts).nonzero().flatten().tolist()
         if too_many:
@@ -77,8 +78,8 @@ class IF2Net:
                 f"Class {label!r} has {int(decision.counts[too_many[0]])} learned samples, and "
                 f"{int(asked[too_many[0]])} were to be forgotten; only what was learned can be forgotten."
             )
-        for block in learning.blocks(tensor):
-            decision.subtract(*learning.counted(self, tensor[block], columns[block]))
+        for block, its_columns in learning.blocks(samples, columns):
+            decision.subtract(*learning.counted(self, block, its_columns))
         left = (decision.counts > 0).nonzero().flatten()
         if len(left) == 0:
             self.new_decision()  # not even rounding is left
@@ -137,10 +138,12 @@ class IF2Net:
         that a score depends on the rest of X. Without both, a score depends on its sample alone.
         """
         decision = self._learned()
-        tensor = self.samples(X)
-        tweak = self._tweak_for(tensor, task, transductive)
+        samples = learning.stream(self, X)
+        tweak = self._tweak_for(samples, task, transductive)
         beta = decision.beta[:, self.labels.sorted_columns].to(self.config.torch_dtype)
-        return rowwise(lambda block: rowwise_product(self._encoder.encode(block, tweak), beta), tensor)
+        scores = rowwise(lambda block: rowwise_product(self._encoder.encode(block, tweak), beta), samples)
+        check(samples)
+        return scores
 
     def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """softmax(scores / τ), with τ fitted on held-out statistics."""
@@ -220,7 +223,7 @@ class IF2Net:
             features = self.encoder.inputs
         tensor = inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
         if self.encoder is not None:
-            inputs.check_range(self.encoder.farthest(tensor), tensor.dtype)
+            inputs.check_range(float(self.encoder.farthest(tensor)), tensor.dtype)
         return tensor
 
     def columns(self, labels: np.ndarray) -> Tensor:
@@ -241,8 +244,9 @@ class IF2Net:
         config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
 
-    def _tweak_for(self, X: Tensor, task: int | None, transductive: bool) -> Tweak:
+    def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
         if transductive:
+            check(X)
             return self._encoder.tweak(X.split(learning.LEARNING_BLOCK))
         if self.config.representation == "first":
             return self.tweaks[0]

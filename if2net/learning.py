@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from if2net.decision import Analytic, Gradient, Report
 from if2net.decision.analytic import WIDE
 from if2net.encoder import DenseEncoder
 from if2net.labels import Labels
+from if2net.streamed import Samples, Streamed, check, worth_streaming
 
 if TYPE_CHECKING:
     from if2net.learner import IF2Net
@@ -26,14 +29,34 @@ LEARNING_BLOCK = 4096
 # And how many are counted at a time: on a CPU so few that the memory of one block serves for the next.
 COUNTED = {"cpu": 512, "cuda": 16_384}
 
+# An encoder starts from so many samples of the first data at most; more would not move the spread of a feature.
+STARTING = 65_536
 
 # A task of at most so many samples is counted in place by a wide learner: taking it back would not take long.
 IN_PLACE = 16_384
 
 
-def blocks(X: Tensor) -> Iterator[slice]:
+def stream(net: IF2Net, X: Any) -> Samples:
+    """X to be gone over block by block: where it is long it stays in host memory, and `check` is to come later."""
+    config = net.config
+    matrix = inputs.matrix(X, None if net.encoder is None else net.encoder.inputs)
+    if not worth_streaming(matrix, config.torch_device):
+        return net.samples(matrix)
+    return Streamed(
+        matrix, config.torch_dtype, config.torch_device, lambda block: _looks_good(net, block), net.samples
+    )
+
+
+def _looks_good(net: IF2Net, X: Tensor) -> Tensor:
+    """What `net.samples` would say, as a tensor on the device."""
+    finite = inputs.finite(X)
+    return finite if net.encoder is None else finite & (net.encoder.farthest(X) <= inputs.largest(X.dtype))
+
+
+def blocks(X: Samples, columns: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """What is counted at a time, with the columns of Q."""
     size = COUNTED[X.device.type]
-    return (slice(start, start + size) for start in range(0, len(X), size))
+    return zip(X.split(size), columns.split(size), strict=True)
 
 
 def counted(net: IF2Net, X: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -47,21 +70,22 @@ def encode(net: IF2Net, X: Tensor) -> Tensor:
     return net.encoder.encode(X, net.tweaks[-1] if net.tweaks else [])
 
 
-def learn_arrays(net: IF2Net, X: Tensor, labels: np.ndarray, report: Report | None) -> None:
+def learn_arrays(net: IF2Net, X: Samples, labels: np.ndarray, report: Report | None) -> None:
     """Learn a task whose samples are all here."""
-    net.labels.check(labels)
+    new = net.labels.check(labels)
     encoder = net.encoder or _start(net, X)
     tweaks = list(net.tweaks)
     if not tweaks or net.config.representation == "per-task":
+        check(X)
         tweaks.append(encoder.tweak(X.split(LEARNING_BLOCK)))
-    # From here on nothing in the data can be wrong any more.
+    # From here on nothing in the data can be wrong any more, but what is streamed: that is looked at as it goes by.
     before = (net.encoder, net.tweaks, net.decision, list(net.labels.known))
     kept = dict(net.decision.tensors()) if isinstance(net.decision, Gradient) else None
     net.encoder, net.tweaks = encoder, tweaks
     try:
         if net.decision is None:
             net.new_decision()
-        net.labels.extend(labels)
+        net.labels.known += new
         _decide(net, X, net.columns(labels), report)
     except BaseException:
         net.encoder, net.tweaks, net.decision, net.labels.known = before
@@ -86,30 +110,35 @@ def learn_batches(net: IF2Net, batches: Iterable[Any], report: Report | None) ->
     net.merge(aside)
 
 
-def _start(net: IF2Net, X: Tensor) -> DenseEncoder:
+def _start(net: IF2Net, X: Samples) -> DenseEncoder:
     encoder = net.new_encoder(X.shape[1])
-    encoder.start(X)
-    inputs.check_range(encoder.farthest(X), X.dtype)
+    source = X.source if isinstance(X, Streamed) else X
+    encoder.start(net.samples(source[:: math.ceil(len(X) / STARTING)]))
+    if isinstance(X, Tensor):
+        inputs.check_range(float(encoder.farthest(X)), X.dtype)
     return encoder
 
 
-def _decide(net: IF2Net, X: Tensor, columns: Tensor, report: Report | None) -> None:
+def _decide(net: IF2Net, X: Samples, columns: Tensor, report: Report | None) -> None:
     classes = len(net.labels)
     if isinstance(net.decision, Gradient):
         net.decision.grow(classes)
-        V = torch.cat([encode(net, X[block]) for block in blocks(X)])
-        net.decision.learn(V, columns, held_out(X, net.config.holdout), report)
+        parts = [(encode(net, block), held_out(block, net.config.holdout)) for block, _ in blocks(X, columns)]
+        V, held = (torch.cat(part) for part in zip(*parts, strict=True))
+        check(X)
+        net.decision.learn(V, columns, held, report)
         return
     if isinstance(net.decision, Analytic) and net.decision.classes and net.decision.width >= WIDE:
-        if len(X) <= IN_PLACE:
+        if isinstance(X, Tensor) and len(X) <= IN_PLACE:
             _count_in_place(net, net.decision, X, columns)
             return
         net.decision.settle()
     # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
     aside = net.empty_decision()
     aside.grow(classes)
-    for block in blocks(X):
-        aside.add(*counted(net, X[block], columns[block]))
+    for block, its_columns in blocks(X, columns):
+        aside.add(*counted(net, block, its_columns))
+    check(X)
     if isinstance(net.decision, Analytic) and isinstance(aside, Analytic) and net.decision.classes:
         net.decision.grow(classes)
         net.decision.merge(aside, torch.arange(classes, device=X.device))
@@ -127,32 +156,39 @@ def _count_in_place(net: IF2Net, decision: Analytic, X: Tensor, columns: Tensor)
         return
     decision.settle()
     decision.grow(classes)
-    done: list[slice] = []
+    done: list[tuple[Tensor, Tensor]] = []
     try:
-        for block in blocks(X):
-            part = counted(net, X[block], columns[block])
+        for block in blocks(X, columns):
+            part = counted(net, *block)
             with uninterrupted():
                 decision.add(*part)
                 done.append(block)
     except BaseException:
         with uninterrupted():
             for block in done:
-                decision.subtract(*counted(net, X[block], columns[block]))
+                decision.subtract(*counted(net, *block))
             decision.keep(torch.arange(before, device=X.device))
         raise
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until this is over; where the system cannot do that, it does not."""
-    if not hasattr(signal, "pthread_sigmask"):
+    """Ctrl-C waits until this is over. No thread but the main one is ever interrupted.
+
+    Blocking the signal would not do: another thread would take it, and Python interrupt the main one all the same.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before is None:
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _streams(net: IF2Net, batches: Iterable[Any]) -> bool:

@@ -11,13 +11,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from if2net.bench.display import size, spread
+from if2net.backbone.pretraining import recipe_for
+from if2net.bench.display import markdown, size, spread
 from if2net.bench.reproduce import paper_figures
+from if2net.bench.tables import TABLES as COMPARISONS
+from if2net.bench.tables import Part
+from if2net.data import parse_scenario
 from if2net.methods import METHODS
+from if2net.report.comparison import FORMS, gathered, read
+from if2net.report.gather import Section
+from if2net.report.naming import BACKBONES, title
+from if2net.report.paper_tables import across
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in ("protocols", "comparison", "speed"))]
+PAGES = ("protocols", "comparison", "speed", "image-benchmarks")
+TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in PAGES)]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
 
@@ -109,6 +118,66 @@ def limits() -> list[str]:
     return ["| | |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
 
 
+IMAGES = [name for name, form in FORMS.items() if form.figures]
+
+
+def image_commands() -> list[str]:
+    """Every image benchmark of the paper: how it is run, and whether it has been."""
+    rows = []
+    for name in IMAGES:
+        parts = COMPARISONS[name][1]()
+        sequences = "; ".join(title(part.scenario) for part in parts)
+        backbones = "; ".join(dict.fromkeys(backbone(part) for part in parts))
+        memory = f"{dict(parts[0].own)['memory']:,}"
+        rows.append([f"`if2net reproduce {name}`", sequences, backbones, state(name), memory])
+    headings = ["command", "task sequences", "backbone", "results here", "exemplars at most"]
+    return markdown(headings, rows, words=4).splitlines()
+
+
+def backbone(part: Part) -> str:
+    scenario = parse_scenario(part.scenario)
+    if scenario.backbone != "held-out":
+        return BACKBONES[scenario.backbone]
+    depth = recipe_for(scenario.dataset, 0).architecture.removeprefix("resnet")
+    return f"ResNet-{depth}, trained on the other classes"
+
+
+def state(name: str) -> str:
+    found = {section.scenario: section for section in image_sections([name])}
+    wanted = [part.scenario for part in COMPARISONS[name][1]()]
+    missing = [title(scenario) for scenario in wanted if scenario not in found]
+    if not found:
+        return "not run yet"
+    fewest = min(int(entry.summary["runs"]) for section in found.values() for entry in section.series)
+    return f"{fewest} seeds" + (f"; not run yet: {'; '.join(missing)}" if missing else "")
+
+
+def image_sections(names: list[str]) -> list[Section]:
+    return gathered([entry for name in names for entry in read(name, HERE / name)])
+
+
+def image_cifar() -> list[str]:
+    return FORMS["table-cifar"].words("table-cifar", image_sections(["table-cifar"])).splitlines()
+
+
+def image_summary() -> list[str]:
+    return across(image_sections(IMAGES)).splitlines()
+
+
+def image_figures() -> list[str]:
+    """What there is of the other benchmarks: how they compare with the paper, and their figures."""
+    lines = []
+    for name in IMAGES:
+        found = image_sections([name])
+        if not found:
+            continue
+        words = [] if name == "table-cifar" else FORMS[name].words(name, found).splitlines()
+        heading = ", ".join(title(section.scenario) for section in found)
+        figures = [f"![{heading}: ACC of every method](../results/{name}/{file})" for file in FORMS[name].figures]
+        lines += [f"### {heading}", "", *words, *([""] if words else []), *figures, ""]
+    return lines
+
+
 def benchmark(name: str) -> dict[str, Any]:
     return json.loads((ROOT / "benchmarks" / f"{name}.json").read_text())
 
@@ -128,6 +197,10 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "current": current,
     "speed": speed,
     "limits": limits,
+    "image-commands": image_commands,
+    "image-cifar": image_cifar,
+    "image-summary": image_summary,
+    "image-figures": image_figures,
 }
 
 

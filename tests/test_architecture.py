@@ -17,6 +17,8 @@ LAYERS = {
     "inputs": 1,
     "labels": 1,
     "modelfile": 1,
+    "products": 1,
+    "streamed": 1,
     "config": 2,
     "snapshot": 2,
     "learning": 2,

@@ -145,3 +145,11 @@ def test_what_is_no_stream_of_pairs_is_refused(new_learner, unchanged, batches, 
     learner = new_learner()
     with unchanged(learner), pytest.raises(InputError, match=message):
         learner.learn(batches)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+def test_one_value_that_is_not_finite_is_found_among_many(bad):
+    X = torch.zeros(300, 70)
+    assert bool(inputs.finite(X))
+    X[211, 13] = bad
+    assert not bool(inputs.finite(X))

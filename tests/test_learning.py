@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import numpy as np
 import pytest
@@ -113,14 +114,49 @@ def test_a_few_samples_for_a_wide_learner_are_learned_in_place_and_saved_whole(n
     np.testing.assert_array_equal(loaded.scores(X[1010:]).numpy(), one_by_one.scores(X[1010:]).numpy())
 
 
-def test_an_interrupt_waits_for_the_end_of_an_update():
-    done = []
+@pytest.fixture
+def interruptible():
+    """Also where the tests run in the background, which ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_waits_for_the_end_of_an_update(interruptible):
+    done, stop = [], threading.Event()
+    other = threading.Thread(target=stop.wait)  # a signal may reach any thread
+    other.start()
 
     def update():
         with learning.uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
-            done.append("the rest of the update")
+            done.extend(range(1000))
 
     with pytest.raises(KeyboardInterrupt):
         update()
-    assert done
+    stop.set()
+    other.join()
+    assert len(done) == 1000
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_update_in_another_thread_goes_on_as_it_is(interruptible):
+    done = []
+
+    def update():
+        with learning.uninterrupted():
+            done.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=update)
+    thread.start()
+    thread.join()
+    assert done == [signal.default_int_handler]
+
+
+def test_an_encoder_starts_from_some_of_much_data(new_learner, monkeypatch):
+    monkeypatch.setattr(learning, "STARTING", 50)
+    X, y = np.random.default_rng(0).normal(size=(180, 4)), np.arange(180) % 3
+    net = new_learner(encoder="wide", width=20).learn(X, y)
+    few = new_learner(encoder="wide", width=20).learn(X[::4], y[::4])
+    assert torch.equal(net.encoder.standardiser.mean, few.encoder.standardiser.mean)
+    assert int(net.decision.counts.sum()) == 180

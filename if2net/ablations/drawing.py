@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from if2net.report.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Scale, frame, round_step
+from if2net.report.axes import BOTTOM, HEIGHT, LEFT, MARGIN, RIGHT, TOP, WIDTH, Scale, frame, round_scale
 from if2net.report.palette import colour_class, dash
 from if2net.report.svg import Drawing, Key, marker
 
-BEYOND = 0.2  # of a step
+BEYOND = 0.2  # of a step: a band that is a little more is cut
 
 
 @dataclass(frozen=True)
@@ -32,24 +31,16 @@ def line_figure(
     logarithmic: bool = False,
 ) -> str:
     """An SVG file with one line a series, a band of one standard deviation, and the key below."""
-    margin = 6
     ticks = [(place, f"{place:,g}") for place in places]
-    x = Scale(places[0], places[-1], LEFT + margin, WIDTH - RIGHT - margin, ticks, logarithmic)
+    x = Scale(places[0], places[-1], LEFT + MARGIN, WIDTH - RIGHT - MARGIN, ticks, logarithmic)
     pairs = [pair for line in lines for pair in zip(line.means, line.deviations, strict=True)]
-    y = _upwards([mean + sign * deviation for mean, deviation in pairs for sign in (-1, 1)])
+    ends = [mean + sign * deviation for mean, deviation in pairs for sign in (-1, 1)]
+    y = round_scale(ends, HEIGHT - BOTTOM, TOP, BEYOND)
     parts = frame(x, y, x_label, y_label)
     for mark, line in enumerate(lines):
         parts += _drawn(line, mark, places, x, y)
     key = [Key(line.name, mark) for mark, line in enumerate(lines)]
     return Drawing(title, WIDTH, HEIGHT, parts).alone(key)
-
-
-def _upwards(values: Sequence[float]) -> Scale:
-    """From and to round numbers around the values; a band that is a little beyond them is cut."""
-    step = round_step((max(values) - min(values)) or 1.0, 5)
-    low, high = math.floor(min(values) / step + BEYOND), math.ceil(max(values) / step - BEYOND)
-    ticks = [(step * place, f"{step * place:g}") for place in range(low, high + 1)]
-    return Scale(step * low, step * high, HEIGHT - BOTTOM, TOP, ticks)
 
 
 def _drawn(line: Line, mark: int, places: Sequence[float], x: Scale, y: Scale) -> list[str]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.reading import follow
-from if2net.ablations.tables import markdown, seeds_of, shown
+from if2net.ablations.tables import seeds_of, shown
+from if2net.bench.display import markdown
 from if2net.config import Config
 from if2net.data import Task
 from if2net.methods.if2net import IF2NetMethod

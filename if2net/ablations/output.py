@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree import ElementTree
 
 from if2net.ablations.cells import Ablation, Results
-from if2net.report.figures import png_is_possible
+from if2net.report.figures import save
 
 PIXELS = 1000  # the width of a PNG file: sharp on a page, and light with thousands of points
 
@@ -17,17 +16,4 @@ def write(ablation: Ablation, results: Results, folder: Path) -> list[Path]:
     table.write_text(ablation.table(results) + "\n", encoding="utf-8")
     if ablation.figure is None:
         return [table]
-    text = ablation.figure(results)
-    figure = folder / "figure.svg"
-    figure.write_text(text, encoding="utf-8")
-    return [table, figure, *_png(text, figure.with_suffix(".png"))]
-
-
-def _png(text: str, path: Path) -> list[Path]:
-    if not png_is_possible():
-        return []
-    import vl_convert  # brings its own fonts, so that words also appear on a machine that has none
-
-    width = float(ElementTree.fromstring(text).attrib["width"])
-    path.write_bytes(vl_convert.svg_to_png(text, scale=PIXELS / width))
-    return [path]
+    return [table, *save(ablation.figure(results), folder / "figure.svg", PIXELS)]

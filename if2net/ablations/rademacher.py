@@ -9,7 +9,8 @@ import numpy as np
 from if2net.ablations.cases import CASES, Sizes, new_case
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.drawing import Line, line_figure
-from if2net.ablations.tables import markdown, seeds_of, shown
+from if2net.ablations.tables import seeds_of, shown
+from if2net.bench.display import markdown
 from if2net.methods import Method
 
 SIZES = Sizes(epochs=10)

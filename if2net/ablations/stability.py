@@ -9,8 +9,9 @@ import numpy as np
 
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.drawing import Line, line_figure
-from if2net.ablations.tables import markdown, seeds_of, shown
+from if2net.ablations.tables import seeds_of, shown
 from if2net.bench import metrics
+from if2net.bench.display import markdown
 from if2net.bench.stream import matrix
 from if2net.config import Config
 from if2net.data import Task

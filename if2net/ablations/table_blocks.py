@@ -7,7 +7,8 @@ from typing import Any
 
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.reading import REPRESENTATIONS, follow, readings_of
-from if2net.ablations.tables import BESIDE, beside, markdown, printed, seeds_of
+from if2net.ablations.tables import BESIDE, beside, printed, seeds_of
+from if2net.bench.display import markdown
 from if2net.config import Config
 from if2net.methods.if2net import IF2NetMethod
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from if2net.ablations.cases import GRADIENT_FOUND
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.reading import LABELS, READINGS, label
-from if2net.ablations.tables import found, markdown, printed, seeds_of, shown
+from if2net.ablations.tables import found, printed, seeds_of, shown
+from if2net.bench.display import markdown
 from if2net.bench.protocol import accuracies
 from if2net.config import Config
 from if2net.data import Task

@@ -8,7 +8,8 @@ from if2net.ablations.cases import CASES, Sizes, new_case
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.memory import PeakMemory
 from if2net.ablations.reading import follow, measured
-from if2net.ablations.tables import BESIDE, beside, markdown, printed, seeds_of
+from if2net.ablations.tables import BESIDE, beside, printed, seeds_of
+from if2net.bench.display import markdown
 from if2net.data import Task
 from if2net.methods import Method
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -16,19 +15,6 @@ from if2net.bench.display import spread
 def printed(name: str) -> dict[str, Any]:
     """What the paper prints: cell → figures."""
     return tomllib.loads(files("if2net.ablations").joinpath("paper.toml").read_text())[name]
-
-
-def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """A table; the first columns hold words, the others numbers.
-
-    >>> print(markdown(["case", "ACC %"], [["a", "80.58"]]))
-    | case | ACC % |
-    |---|---:|
-    | a | 80.58 |
-    """
-    rule = "|".join(["---"] * words + ["---:"] * (len(headings) - words))
-    lines = [f"| {' | '.join(headings)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
-    return "\n".join(lines)
 
 
 def shown(entry: Entry, key: str, digits: int, factor: float = 1) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
-from if2net.ablations.tables import markdown, seeds_of, shown
+from if2net.ablations.tables import seeds_of, shown
+from if2net.bench.display import markdown
 from if2net.data import Task
 from if2net.learner import IF2Net
 from if2net.report.palette import colour_class, shape

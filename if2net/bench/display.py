@@ -1,7 +1,8 @@
-"""What a run shows on the screen: progress while it works, and the table at the end."""
+"""What a run shows: progress while it works, and the table at the end; numbers and tables as text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -51,7 +52,7 @@ def results_table(results: dict[str, Any]) -> Table:
     """ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
     table = Table(title=f"{results['scenario']}, {results['protocol']} protocol", title_justify="left")
     table.add_column("method")
-    for heading in ("ACC %", "BWT", "FWT", "learning s", "state", "exemplars"):
+    for heading in ("ACC %", "BWT", "FWT", *COSTS):
         table.add_column(heading, justify="right")
     for name, entry in results["summary"].items():
         table.add_row(
@@ -59,11 +60,30 @@ def results_table(results: dict[str, Any]) -> Table:
             spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, entry["runs"]),
             spread(entry["bwt_mean"], entry["bwt_std"], 4, entry["runs"]),
             spread(entry["fwt_mean"], entry["fwt_std"], 4, entry["runs"]),
-            f"{entry['learn_seconds_mean']:.1f}",
-            size(entry["state_bytes"]),
-            f"{entry['exemplars']:,}",
+            *costs(entry),
         )
     return table
+
+
+COSTS = ("learning s", "state", "exemplars")
+
+
+def costs(entry: dict[str, float]) -> tuple[str, str, str]:
+    """The cells under COSTS, from a method's summary."""
+    return f"{entry['learn_seconds_mean']:.1f}", size(entry["state_bytes"]), f"{entry['exemplars']:,}"
+
+
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """A table; the first columns hold words, the others numbers.
+
+    >>> print(markdown(["case", "ACC %"], [["a", "80.58"]]))
+    | case | ACC % |
+    |---|---:|
+    | a | 80.58 |
+    """
+    rule = "|".join(["---"] * words + ["---:"] * (len(headings) - words))
+    lines = [f"| {' | '.join(headings)} |", f"|{rule}|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines)
 
 
 def spread(mean: float, deviation: float, digits: int, runs: int) -> str:

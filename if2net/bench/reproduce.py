@@ -1,4 +1,4 @@
-"""Plans for the paper's tables, and the paper's figures beside ours."""
+"""Plans for the paper's tables, and the figures that the paper prints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from if2net.bench.display import size, spread
 from if2net.bench.folder import resolved
 from if2net.bench.results import write_json
 from if2net.bench.settings import Given
@@ -16,9 +15,6 @@ from if2net.bench.tables import TABLES
 from if2net.data import parse_scenario
 from if2net.errors import unknown
 from if2net.methods import METHODS
-
-# Every task has features of its own here: a loss over its own classes is the only one there is.
-BRANCHED = ("eft", "pcl")
 
 
 def plans(
@@ -44,44 +40,6 @@ def plans(
     return found
 
 
-def paper_figures(name: str) -> dict[str, dict[str, dict[str, float]]]:
-    """What the paper prints: dataset → method → figures."""
+def paper_figures(name: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """What the paper prints: dataset or task sequence → method → figures; or → "margin", where it prints no more."""
     return tomllib.loads(files("if2net.bench").joinpath("paper.toml").read_text()).get(name, {})
-
-
-def markdown(name: str, results: list[dict[str, Any]]) -> str:
-    """The table, ours beside the paper's, one section a dataset."""
-    sections = []
-    for dataset, figures in paper_figures(name).items():
-        mine = [entry for entry in results if parse_scenario(entry["scenario"]).dataset == dataset]
-        rows = [row for entry in mine for row in _rows(entry, figures)]
-        if rows:
-            sections.append("\n".join([f"### {mine[0]['scenario']}", "", *HEADINGS, *rows]))
-    return "\n\n".join(sections) + "\n"
-
-
-HEADINGS = (
-    "| method | protocol | ACC % | paper | BWT | paper | FWT | paper | learning s | state | exemplars |",
-    "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-)
-
-
-def _rows(results: dict[str, Any], figures: dict[str, dict[str, float]]) -> list[str]:
-    rows = []
-    for label, entry in results["summary"].items():
-        method, _, variant = label.partition(" (")
-        scope = results["settings"][method].get("scope", "seen")
-        own = "" if scope == "seen" or method in BRANCHED else "loss over the current task's classes"
-        protocol = ", ".join(part for part in (results["protocol"], variant.removesuffix(")"), own) if part)
-        printed = figures.get(method, {})
-        cells = [method, protocol]
-        for key, factor, digits in (("acc", 100, 2), ("bwt", 1, 3), ("fwt", 1, 3)):
-            mean, deviation = factor * entry[f"{key}_mean"], factor * entry[f"{key}_std"]
-            cells += [spread(mean, deviation, digits, int(entry["runs"])), _printed(printed, key, digits)]
-        cells += [f"{entry['learn_seconds_mean']:.1f}", size(entry["state_bytes"]), f"{entry['exemplars']:,}"]
-        rows.append(f"| {' | '.join(cells)} |")
-    return rows
-
-
-def _printed(figures: dict[str, float], key: str, digits: int) -> str:
-    return f"{figures[key]:.{digits}f}" if key in figures else ""

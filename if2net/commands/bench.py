@@ -135,7 +135,6 @@ def reproduce(
     from dataclasses import replace
 
     from rich.console import Console
-    from rich.markdown import Markdown
 
     from if2net.ablations import ABLATIONS
     from if2net.bench import reproduce as tables
@@ -145,6 +144,7 @@ def reproduce(
     from if2net.commands.images import load_shown
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError, unknown
+    from if2net.report.comparison import write
 
     summaries = {known: summary for known, (summary, _) in tables.TABLES.items()}
     summaries |= {known: ablation.summary for known, ablation in ABLATIONS.items()}
@@ -174,17 +174,12 @@ def reproduce(
         load_shown(scenario, data, plans[0][0].device, console, plans[0][0].seeds)
     with Display([plan for plan, _ in plans], console) as display:
         results = run_plans(plans, data, jobs, display)
-    text = tables.markdown(name, results)
-    (folder / "table.md").write_text(text)
-    console.print(Markdown(text))
-    console.print(f"Table: {folder / 'table.md'}", soft_wrap=True)
+    _written(write(name, results, folder), console)
 
 
 def _ablation(
     name: str, folder: Path, runs: int | None, seed: int, data: Path | None, device: str, jobs: int, console: Console
 ) -> None:
-    from rich.markdown import Markdown
-
     from if2net.ablations import ABLATIONS, carry_out
     from if2net.ablations.output import write
     from if2net.commands.progress import counting
@@ -193,8 +188,14 @@ def _ablation(
     seeds = range(seed, seed + (runs or ablation.runs))
     with counting(name, console) as show:
         results = carry_out(ablation, folder, seeds=seeds, data=data, device=device, jobs=jobs, show=show)
-    files = write(ablation, results, folder)
-    console.print(Markdown(files[0].read_text()))
+    _written(write(ablation, results, folder), console)
+
+
+def _written(files: list[Path], console: Console) -> None:
+    """The table on the screen, and where it lies; the figures with it."""
+    from rich.markdown import Markdown
+
+    console.print(Markdown(files[0].read_text(encoding="utf-8")))
     console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
 
 

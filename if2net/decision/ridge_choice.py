@@ -13,8 +13,10 @@ from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric_norm
 from if2net.errors import NumericalError
 
-# Where the search starts, and what is used where there is nothing to choose it on.
+# What is used where there is nothing to choose it on.
 DEFAULT_RIDGE = 1e-3
+# Where the search starts: most choices are within reach of it.
+FIRST_CENTRE = 1e-2
 # The ends of the search.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
@@ -32,13 +34,13 @@ REACH = 3
 def choose_ridge(fitting: Statistics, held: Statistics) -> float:
     """The smallest ridge whose β, solved without the held-out samples, fits them nearly as well as the best.
 
-    The path around the default is looked at first; where its end is the best, the search goes on from there. It
+    The path around one centre is looked at first; where its end is the best, the search goes on from there. It
     always starts at the same place, which makes the choice a function of the statistics and of nothing else.
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
         return DEFAULT_RIDGE
     allowed = range(math.ceil(_place(smallest_ridge(fitting.G))), round(_place(LARGEST_RIDGE)) + 1)
-    centre, seen = max(round(_place(DEFAULT_RIDGE)), allowed.start), set[int]()
+    centre, seen = max(round(_place(FIRST_CENTRE)), allowed.start), set[int]()
     errors: dict[int, float] = {}
     while centre in allowed and centre not in seen:
         seen.add(centre)

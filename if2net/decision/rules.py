@@ -128,7 +128,8 @@ class DecisionLayer(ABC):
         self._changed()
 
     def _chosen(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
-        return V[held][:, self.features].contiguous(), y[held]
+        rows = held.nonzero().flatten()  # once for both: a GPU is waited for until it knows how many they are
+        return V[:, self.features][rows].contiguous(), y[rows]
 
     def _projector_alpha(self) -> float:
         return self.config.alpha

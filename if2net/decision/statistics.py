@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from if2net.decision.symmetric import add_gram, add_triangle, zeros
+from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, zeros
+from if2net.products import Halves
 
 
 class Statistics:
@@ -99,10 +100,16 @@ class Statistics:
         if len(V) == 0:
             return
         V = V.to(self.G.dtype)
-        if len(self.G):
-            add_gram(self.G, V, sign)
-        self.Q.addmm_(V.T, one_hot(y, self.classes, V.dtype), alpha=sign)
-        self.counts += sign * torch.bincount(y, minlength=self.classes)
+        halves = Halves.where_good(V, inner=0)
+        if halves is None:
+            self.Q.addmm_(V.T, one_hot(y, self.classes, V.dtype), alpha=sign)  # first, with V still in the cache
+            if len(self.G):
+                add_gram(self.G, V, sign)
+        else:
+            if len(self.G):
+                add_gram_of_halves(self.G, halves, sign)
+            self.Q.addcmul_(halves.transposed_times_one_hot(y, self.classes), halves.unit.T, value=sign)
+        self.counts.scatter_add_(0, y, torch.full_like(y, sign))
 
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:

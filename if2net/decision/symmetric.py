@@ -10,14 +10,18 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from if2net.products import Halves
+
 BLOCK = 512
+# Tensor cores are so fast that only large blocks keep all of them busy.
+BLOCK_OF_HALVES = 1024
 ALIGNED = 16
 
 
-def block_rows(width: int) -> Iterator[slice]:
+def block_rows(width: int, block: int = BLOCK) -> Iterator[slice]:
     """The block rows of the triangle; the same for the same width, always."""
-    for start in range(0, width, BLOCK):
-        yield slice(start, min(start + BLOCK, width))
+    for start in range(0, width, block):
+        yield slice(start, min(start + block, width))
 
 
 def zeros(width: int, dtype: torch.dtype, device: torch.device | str) -> Tensor:
@@ -35,6 +39,13 @@ def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
         return
     for rows in block_rows(len(G)):
         G[rows, : rows.stop].addmm_(V[:, rows].T, V[:, : rows.stop], alpha=sign)
+
+
+def add_gram_of_halves(G: Tensor, V: Halves, sign: int) -> None:
+    """G += ±VᵀV, the same from tensor cores."""
+    for rows in block_rows(len(G), BLOCK_OF_HALVES):
+        product = V.gram(rows).mul_(V.unit[:, rows].T)
+        G[rows, : rows.stop].addcmul_(product, V.unit[:, : rows.stop], value=sign)
 
 
 def _add_gram_by_blas(G: Tensor, V: Tensor, sign: int) -> None:
@@ -80,8 +91,8 @@ def symmetric_norm(G: Tensor) -> float:
 def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
     """The factor L of G + αI, its lower triangle only; nothing where that is not positive definite.
 
-    By block columns, so that nearly all of it is matrix products, in half the memory of LAPACK's own. Rows and
-    columns of the identity are added up to a round width: products are slower where rows begin at odd addresses.
+    Rows and columns of the identity are added up to a round width: products are slower where rows begin at odd
+    addresses.
     """
     size = len(G) + -len(G) % ALIGNED
     L = torch.empty(size, size, dtype=dtype, device=G.device)
@@ -90,13 +101,26 @@ def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
     L.diagonal()[: len(G)].add_(alpha)
     L[len(G) :] = 0
     L.diagonal()[len(G) :] = 1
+    factorised = _factorise_by_lapack(L) if L.device.type == "cpu" else _factorise_by_blocks(L)
+    return L if factorised and bool(torch.isfinite(L.diagonal()).all()) else None
+
+
+def _factorise_by_lapack(L: Tensor) -> bool:
+    """In place. To LAPACK, which counts by columns, a lower triangle by rows is an upper one."""
+    from scipy.linalg import lapack  # takes a while, and only those who learn need it
+
+    potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
+    return potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0
+
+
+def _factorise_by_blocks(L: Tensor) -> bool:
+    """In place, by block columns, so that nearly all of it is matrix products."""
     failures = []
-    for rows in block_rows(size):
+    for rows in block_rows(len(L)):
         below = slice(rows.stop, None)
         L[rows.start :, rows].addmm_(L[rows.start :, : rows.start], L[rows, : rows.start].T, alpha=-1)
         corner, failed = torch.linalg.cholesky_ex(L[rows, rows])
         failures.append(failed)  # looked at in the end: on a GPU every look would wait for it
         L[rows, rows] = corner
         L[below, rows] = torch.linalg.solve_triangular(corner.mT, L[below, rows], upper=True, left=False)
-    good = not torch.stack(failures).any() and bool(torch.isfinite(L.diagonal()).all())
-    return L if good else None
+    return not torch.stack(failures).any()

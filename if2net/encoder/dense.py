@@ -12,6 +12,7 @@ from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import Standardiser
 from if2net.errors import ConfigurationError, unknown
+from if2net.products import product
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -130,9 +131,10 @@ class DenseEncoder:
             parts.append(torch.ones_like(X[:, :1]))
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
-    def farthest(self, X: Tensor) -> float:
-        """How far from the first data X goes, in its spreads."""
-        return max(float(self._standardiser(part).abs().max()) for part in X.split(4096))
+    def farthest(self, X: Tensor) -> Tensor:
+        """How far from the first data X goes, in its spreads: one number, on the device."""
+        ends = (torch.aminmax(self._standardiser(part)) for part in X.split(4096))
+        return torch.stack([torch.maximum(-lowest, highest) for lowest, highest in ends]).max()
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Everything frozen, by name: what makes two encoders equal, and what a model file keeps."""
@@ -163,7 +165,7 @@ class DenseEncoder:
 
     def _hidden_from_standardised(self, V: Tensor, layers: list[Tensor]) -> Tensor:
         for weights in layers:
-            V = self._activate(torch.addmm(weights[-1], V, weights[:-1]))
+            V = self._activate(product(V, weights[:-1], weights[-1]))
         return V
 
 

@@ -11,11 +11,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from if2net.products import product
+from if2net.streamed import Samples
+
 ROWS = {"cpu": 128, "cuda": 8192}
 COLUMNS = 16
 
 
-def rowwise(function: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
+def rowwise(function: Callable[[Tensor], Tensor], X: Samples) -> Tensor:
     """function(X) for a function of single rows, in blocks of one height, the last one padded.
 
     >>> rowwise(lambda block: block.sum(dim=1), torch.ones(300, 2)).shape
@@ -29,4 +32,4 @@ def rowwise(function: Callable[[Tensor], Tensor], X: Tensor) -> Tensor:
 def rowwise_product(V: Tensor, weights: Tensor) -> Tensor:
     """V @ weights with the columns padded to a round number; a narrow product goes other ways for other rows."""
     classes = weights.shape[1]
-    return (V @ pad(weights, (0, -classes % COLUMNS)).contiguous())[:, :classes]
+    return product(V, pad(weights, (0, -classes % COLUMNS)).contiguous())[:, :classes]

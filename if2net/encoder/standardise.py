@@ -35,6 +35,7 @@ class Standardiser:
 
     def __init__(self, mean: Tensor, scale: Tensor, clip: float, power: float = 0.0) -> None:
         self.mean, self.scale, self.clip, self.power = mean, scale, clip, power
+        self.does_nothing = power == 0 and clip == float("inf") and not mean.any() and bool((scale == 1).all())
 
     @classmethod
     def fit(cls, X: Tensor, mode: str) -> Standardiser:
@@ -58,6 +59,8 @@ class Standardiser:
         return cls(mean.to(X.dtype), scale.to(X.dtype).contiguous(), clip, power)
 
     def __call__(self, X: Tensor) -> Tensor:
+        if self.does_nothing:
+            return X
         standardised = (_evened(X, self.power) - self.mean) / self.scale
         return standardised if self.clip == float("inf") else standardised.clamp(-self.clip, self.clip)
 

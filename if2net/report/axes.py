@@ -10,6 +10,7 @@ from if2net.report.svg import text
 
 WIDTH, HEIGHT = 360, 250  # as wide as a phone: texts stay readable there, and three fit beside each other elsewhere
 LEFT, RIGHT, TOP, BOTTOM = 34, 12, 24, 42
+MARGIN = 6  # between the frame and the first and last place of a line
 
 
 @dataclass(frozen=True)
@@ -48,29 +49,42 @@ def count_scale(count: int) -> Scale:
     ticks = [1, *(tick for tick in range(step, count + 1, step) if tick > 1)]
     if len(ticks) > 1 and step > 2:  # the 1 would run into the next
         ticks = ticks if (ticks[1] - 1) / count > 0.06 else ticks[1:]
-    return Scale(1, max(count, 2), LEFT + 6, WIDTH - RIGHT - 6, [(tick, f"{tick:,}") for tick in ticks])
+    return Scale(1, max(count, 2), LEFT + MARGIN, WIDTH - RIGHT - MARGIN, [(tick, f"{tick:,}") for tick in ticks])
 
 
 def cost_scale(values: Sequence[float], words: Callable[[float], str]) -> Scale:
     """To the right, logarithmic: seconds or bytes, which differ by powers of ten. It shows at least one."""
     room = max(1.6, math.sqrt(10 * min(values) / max(values)))
     low, high = min(values) / room, max(values) * room
-    ticks = log_ticks(low, high)
-    return Scale(low, high, LEFT + 6, WIDTH - RIGHT - 6, [(tick, words(tick)) for tick in ticks], logarithmic=True)
+    ticks = [(tick, words(tick)) for tick in log_ticks(low, high)]
+    return Scale(low, high, LEFT + MARGIN, WIDTH - RIGHT - MARGIN, ticks, logarithmic=True)
+
+
+def round_scale(values: Sequence[float], start: float, end: float, beyond: float = 0.0) -> Scale:
+    """From and to round numbers around the values; a value beyond them by less than that share of a step is cut.
+
+    >>> [words for _, words in round_scale([-0.31, 0.04], 0, 100).ticks]
+    ['-0.4', '-0.3', '-0.2', '-0.1', '0', '0.1']
+    """
+    step = round_step((max(values) - min(values)) or 1.0, 5)
+    low, high = math.floor(min(values) / step + beyond), math.ceil(max(values) / step - beyond)
+    ticks = [(step * place, f"{step * place:g}") for place in range(low, high + 1)]
+    return Scale(step * low, step * high, start, end, ticks)
 
 
 def frame(x: Scale, y: Scale, x_label: str, y_label: str) -> list[str]:
-    """The grid with its numbers, and what they are."""
+    """The grid with its numbers, and what they are; as large as the scales are."""
+    left, right, bottom = x.start - MARGIN, x.end + MARGIN, y.start
     parts = [text(4, 12, y_label)]
     for value, words in y.ticks:
         place = y(value)
-        parts.append(f'<path class="grid" d="M{LEFT} {place:.1f}H{WIDTH - RIGHT}"/>')
-        parts.append(text(LEFT - 6, place + 4, words, "end"))
+        parts.append(f'<path class="grid" d="M{left:g} {place:.1f}H{right:g}"/>')
+        parts.append(text(left - 6, place + 4, words, "end"))
     for value, words in x.ticks:
         place = x(value)
-        parts.append(f'<path class="grid" d="M{place:.1f} {HEIGHT - BOTTOM}v4"/>')
-        parts.append(text(place, HEIGHT - BOTTOM + 17, words, "middle"))
-    parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x_label, "middle"))
+        parts.append(f'<path class="grid" d="M{place:.1f} {bottom:g}v4"/>')
+        parts.append(text(place, bottom + 17, words, "middle"))
+    parts.append(text((left + right) / 2, bottom + BOTTOM - 6, x_label, "middle"))
     return parts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from if2net.report.axes import LEFT, RIGHT, WIDTH, cost_scale, count_scale, frame, percent_scale, thinned
+from if2net.report.axes import LEFT, RIGHT, WIDTH, Scale, cost_scale, count_scale, frame, percent_scale, thinned
 from if2net.report.palette import colour_class, dash
 from if2net.report.svg import CHARACTER, Drawing, marker, text
 
@@ -36,20 +36,25 @@ class Dot:
 
 def line_chart(label: str, curves: Sequence[Curve]) -> Drawing:
     """Means over tasks, with a band of one standard deviation."""
+    x, y = scales(curves)
+    parts = frame(x, y, "tasks learned", "ACC %")
+    for curve in curves:
+        parts += line(curve, x, y)
+    return Drawing(label, WIDTH, 250, parts)
+
+
+def scales(curves: Sequence[Curve]) -> tuple[Scale, Scale]:
+    """Tasks to the right, and upwards all means with their deviations."""
     values = [
         mean + sign * deviation
         for curve in curves
         for mean, deviation in zip(curve.means, curve.deviations, strict=True)
         for sign in (-1, 1)
     ]
-    x, y = count_scale(max(len(curve.means) for curve in curves)), percent_scale(values)
-    parts = frame(x, y, "tasks learned", "ACC %")
-    for curve in curves:
-        parts += _line(curve, x, y)
-    return Drawing(label, WIDTH, 250, parts)
+    return count_scale(max(len(curve.means) for curve in curves)), percent_scale(values)
 
 
-def _line(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
+def line(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> list[str]:
     drawn = thinned(len(curve.means), MOST_POINTS)
     lower, middle, upper = (
         [f"{x(i + 1):.1f},{y(100 * (curve.means[i] + sign * curve.deviations[i])):.1f}" for i in drawn]

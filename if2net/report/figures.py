@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from xml.etree import ElementTree
 
 from if2net.bench.display import size
 from if2net.report.charts import Curve, Dot, line_chart, scatter
@@ -61,24 +63,37 @@ def write_figures(sections: Sequence[Section], folder: Path) -> list[Path]:
         for figure in [*charts(section), *(figure for _, figure in maps(section))]:
             text = figure.drawing.alone(figure.key)
             path = folder / f"{_file_name(f'{section.title} {figure.name}')}.svg"
-            path.write_text(text, encoding="utf-8")
-            written.append(path)
-            if png_is_possible():
-                written.append(_write_png(text, path.with_suffix(".png")))
+            written += save(text, path)
     return written
+
+
+def save(text: str, path: Path, width: float | None = None) -> list[Path]:
+    """Write an SVG file and, where it is possible, a PNG beside it: light and so wide, or sharp in print."""
+    path.write_text(text, encoding="utf-8")
+    if not png_is_possible():
+        return [path]
+    import vl_convert  # brings its own fonts, so that words also appear on a machine that has none
+
+    scale = width / float(ElementTree.fromstring(text).attrib["width"]) if width else PIXELS
+    drawn = vl_convert.svg_to_png(text, scale=scale)
+    picture = path.with_suffix(".png")
+    picture.write_bytes(_light(drawn) if width else drawn)
+    return [path, picture]
+
+
+def _light(picture: bytes) -> bytes:
+    """The same in 256 colours, a tenth of the bytes."""
+    from PIL import Image
+
+    light = BytesIO()
+    Image.open(BytesIO(picture)).convert("RGB").quantize(256).save(light, "PNG", optimize=True)
+    return light.getvalue()
 
 
 def png_is_possible() -> bool:
     from importlib.util import find_spec
 
-    return find_spec("vl_convert") is not None
-
-
-def _write_png(text: str, path: Path) -> Path:
-    import vl_convert  # brings its own fonts, so that words also appear on a machine that has none
-
-    path.write_bytes(vl_convert.svg_to_png(text, scale=PIXELS))
-    return path
+    return all(find_spec(name) is not None for name in ("vl_convert", "PIL"))
 
 
 def _dot(series: Series, cost: float) -> Dot:

@@ -42,6 +42,10 @@ class Series:
     def tasks(self) -> int:
         return len(self.runs[0]["R"])
 
+    @property
+    def keeps_exemplars(self) -> bool:
+        return self.summary["exemplars"] > 0
+
     @cached_property
     def curve(self) -> tuple[list[float], list[float]]:
         """ACC on all tasks seen so far after each task: means and standard deviations over the seeds."""

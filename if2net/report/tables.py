@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from if2net.bench.display import size, spread
+from if2net.bench.display import COSTS, costs, spread
 from if2net.report.classes import class_accuracies, hardest, worst_confusions
 from if2net.report.gather import Section, Series
 from if2net.report.palette import shade_class
@@ -37,12 +37,11 @@ COLUMNS = (
     Column("FWT", "fwt", 1, 4),
     Column("incremental %", "average_incremental", 100, 2),
 )
-COSTS = ("learning s", "state", "exemplars")
 
 
 def summary_table(section: Section) -> str:
     """Mean ± standard deviation over the seeds, with the best of each column in bold."""
-    best = {column.key: _best(section.series, column.key) for column in COLUMNS}
+    best = {column.key: best_by(section.series, column.key) for column in COLUMNS}
     rows = []
     for series in section.series:
         cells = [
@@ -51,22 +50,24 @@ def summary_table(section: Section) -> str:
             else f"<td>{column.cell(series)}</td>"
             for column in COLUMNS
         ]
-        summary = series.summary
-        costs = (f"{summary['learn_seconds_mean']:.1f}", size(summary["state_bytes"]), f"{summary['exemplars']:,}")
-        rows.append([_name(series, section), *cells, *(f"<td>{cost}</td>" for cost in costs)])
+        rows.append([_name(series, section), *cells, *(f"<td>{cost}</td>" for cost in costs(series.summary))])
     return table(["method", *(column.heading for column in COLUMNS), *COSTS], rows, "summary")
 
 
 def best_series(section: Section) -> Series:
-    names = _best(section.series, "acc")
+    names = best_by(section.series, "acc")
     return next(series for series in section.series if series.name in names)
 
 
-def _best(series: Sequence[Series], key: str) -> set[str]:
-    """Who has the highest mean. Joint training has all data at once: it is the bound, not a competitor."""
+def best_by(series: Sequence[Series], key: str) -> set[str]:
+    return leaders(series, lambda entry: entry.summary[f"{key}_mean"])
+
+
+def leaders(series: Sequence[Series], value: Callable[[Series], float]) -> set[str]:
+    """Who has the highest value. Joint training has all data at once: it is the bound, not a competitor."""
     competing = [entry for entry in series if entry.method != "joint"] or series
-    highest = max(entry.summary[f"{key}_mean"] for entry in competing)
-    return {entry.name for entry in competing if entry.summary[f"{key}_mean"] == highest}
+    highest = max(value(entry) for entry in competing)
+    return {entry.name for entry in competing if value(entry) == highest}
 
 
 def has_single_head(section: Section) -> bool:

@@ -1,10 +1,10 @@
+import re
+from pathlib import Path
+
 import pytest
 
-from if2net.bench import reproduce
-from if2net.bench.reproduce import markdown, paper_figures, plans
-from if2net.bench.runner import run_plans
-from if2net.bench.settings import from_command_line
-from if2net.bench.tables import Part
+from if2net.bench.reproduce import paper_figures, plans
+from if2net.bench.tables import COMPARED
 from if2net.errors import ConfigurationError
 from if2net.methods import METHODS
 
@@ -43,24 +43,51 @@ def test_the_paper_has_a_figure_for_every_method_but_the_peers():
         assert set(figures) == set(METHODS) - PEERS
 
 
-def test_ours_stand_beside_the_papers(tmp_path, monkeypatch):
-    monkeypatch.setitem(
-        reproduce.TABLES,
-        "tiny",
-        ("a test", lambda: [Part("digits-10/5", protocol, ("if2net",)) for protocol in ("agnostic", "transductive")]),
-    )
-    monkeypatch.setattr(
-        reproduce, "paper_figures", lambda name: {"digits": {"if2net": {"acc": 12.34, "bwt": -0.5}}, "mnist": {}}
-    )
-    given = from_command_line(["width=30"])
-    wanted = plans("tiny", tmp_path, methods=[], seeds=(0,), device="cpu", given=given)
-    text = markdown("tiny", run_plans(wanted, None))
-    lines = [line for line in text.splitlines() if line.startswith("| if2net")]
-    assert [line.split(" | ")[1] for line in lines] == [
-        "agnostic",
-        "transductive, one task per batch",
-        "transductive, tasks mixed",
+MARGINS = {"figure-cub": "absolute margin of 5.48", "figure-dogs": "2.29\\% lower than ours"}
+
+
+@pytest.fixture(scope="module")
+def source():
+    path = Path(__file__).parents[3] / "shared" / "paper" / "if2net.tex"
+    if not path.exists():
+        pytest.skip("the paper's source is not here")
+    return path.read_text()
+
+
+def rows_of(source, label):
+    """Method → numbers of a table in the paper's source, by our names."""
+    table = source.split(rf"\label{{{label}}}")[1].split(r"\end{table}")[0]
+    rows = [
+        line.split("&") for line in table.splitlines() if re.match(r"\s*(Ours|[A-Z0-9-]+[A-Za-z]+)\s*&\D*\d", line)
     ]
-    assert all(" | 12.34 | " in line and " | -0.500 |  | " not in line for line in lines)
-    assert "### digits-10/5" in text
-    assert "mnist" not in text
+    names = {"ours": "if2net"}
+    return {
+        names.get(name.strip().lower(), name.strip().lower()): [
+            float(number) for number in re.findall(r"\d+\.\d+", " ".join(cells))
+        ]
+        for name, *cells in rows
+    }
+
+
+def test_the_curves_of_cifar_are_those_of_the_paper(source):
+    printed = paper_figures("table-cifar")["CIFAR-60/10"]
+    assert {method: figures["curve"] for method, figures in printed.items()} == rows_of(source, "Table_CIFAR")
+    assert set(printed) == {*COMPARED, "if2net"}
+
+
+def test_the_figures_of_imagenet_subset_are_those_of_the_paper(source):
+    sequences = paper_figures("table-imagenet-subset")
+    assert list(sequences) == [f"ImageNet-Subset-100/{tasks}" for tasks in (10, 25, 50)]
+    printed = {}
+    for figures in sequences.values():
+        for method, row in figures.items():
+            printed.setdefault(method, []).extend([row["acc"], row["acc_std"]])
+    assert printed == rows_of(source, "Table_ImangeNet")
+
+
+@pytest.mark.parametrize("name", MARGINS)
+def test_the_margins_are_those_that_the_paper_states_in_words(name, source):
+    (figures,) = paper_figures(name).values()
+    assert figures["margin"]["over"] == "il2m"
+    assert str(figures["margin"]["points"]) in MARGINS[name]
+    assert MARGINS[name] in source

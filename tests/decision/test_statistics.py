@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from if2net.decision import symmetric as symmetric_module
 from if2net.decision.statistics import Statistics, one_hot
 from if2net.decision.symmetric import (
     BLOCK,
@@ -158,7 +159,10 @@ def test_a_matrix_that_blas_cannot_update_in_place_is_updated_all_the_same():
 
 
 @pytest.mark.parametrize("width", [1, BLOCK, 2 * BLOCK + 7])
-def test_the_factor_by_blocks_is_the_factor(width):
+@pytest.mark.parametrize("way", ["by LAPACK", "by blocks"])
+def test_the_factor_is_the_factor_either_way(way, width, monkeypatch):
+    if way == "by blocks":  # as on a GPU
+        monkeypatch.setattr(symmetric_module, "_factorise_by_lapack", symmetric_module._factorise_by_blocks)
     V = torch.randn(width + 5, width, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     G = zeros(width, torch.float64, "cpu")
     add_gram(G, V, 1)

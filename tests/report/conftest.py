@@ -46,6 +46,23 @@ def write_folder(tmp_path):
     return write
 
 
+@pytest.fixture
+def compared():
+    """A comparison on one scenario: three tasks; the later a method stands, the better it is."""
+
+    def make(scenario, methods=("none", "joint", "gem", "il2m", "ncm", "if2net"), seeds=(0, 1, 2)):
+        runs = []
+        for place, method in enumerate(methods):
+            kept = {"exemplars": 1980} if method in ("joint", "gem", "il2m") else {}
+            for seed in seeds:
+                last = 0.3 + 0.05 * place + 0.01 * seed
+                R = [[0.9 + 0.01 * place, None, None], [0.7, 0.8, None], [last] * 3]
+                runs.append(one_run(method, seed, R=R, order=range(4), **kept))
+        return results(*runs, scenario=scenario, settings={method: {} for method in methods})
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def large_results():
     """1,000 tasks of one class and 20 methods, which share one matrix."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from if2net.methods import METHODS
+from if2net.report.comparison import FORMS, gathered, read
 
 TABLE = Path(__file__).parents[2] / "results" / "table-mnist"
 
@@ -42,6 +43,11 @@ def test_the_table_has_five_seeds_of_every_method(part):
     assert {(run["method"], run["seed"]) for run in runs} == {(name, seed) for name in METHODS for seed in range(5)}
     orders = {run["seed"]: run["class_order"] for run in runs}
     assert len({tuple(order) for order in orders.values()}) == 5
+
+
+def test_the_table_is_made_from_the_committed_results():
+    found = gathered(read("table-mnist", TABLE))
+    assert (TABLE / "table.md").read_text() == FORMS["table-mnist"].table("table-mnist", found) + "\n"
 
 
 @pytest.mark.parametrize("part", ["mnist", "fashion-mnist"])

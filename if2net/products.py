@@ -1,0 +1,166 @@
+"""Matrix products as good as float32's from tensor cores, which multiply halves: several times its speed on a GPU.
+
+Every number is written as x = unit · (high + low), with high and low in float16, which has 11 bits, and with a power
+of two for the unit of its row or column. Then AB ≈ low·high + high·low + high·high, which float32 adds up. The units
+bring the largest number of every row or column to 2¹⁴, so that nothing overflows, and are undone exactly.
+
+The error: high + low is x / unit to 2⁻²³ of itself, or to 2⁻²⁵ where that is more, and low·low is left out. So an
+entry of G = VᵀV is wrong by at most 2⁻²¹ Σ|vᵢ||vⱼ| + 2⁻³⁸ √N ‖vᵢ‖‖vⱼ‖, beside the rounding of the sum: less than
+2⁻²⁰ √(Gᵢᵢ Gⱼⱼ), however different the scales of the features are. Of an AB, whose terms are balanced first (see
+there), it is 2⁻²¹ Σ|a||b| + 2⁻³⁸ K max|a||b|. Float32's own product has up to K·2⁻²⁴ Σ|a||b|. It is used for few
+terms, where it is better, and for whatever is not float32 on a GPU.
+
+What is not finite makes its whole row or column NaN, where float32 has NaN or infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+# Tensor cores cut off where others round, which shrinks long sums of terms of one sign: a sum of so many is added to
+# the next one outside of them. Longer ones are a little quicker; what the error then is, benchmarks/gpu.py measures.
+PIECE = 512
+# With fewer terms than this the 2⁻²¹ would be seen beside the rounding of a float32 sum.
+FEWEST = 256
+# Rows that begin at odd addresses are slow.
+ALIGNED = 16
+
+TOP = 2.0**14
+SMALLEST = 2.0**-112  # smaller ones would need units that float32 does not have
+EXPONENT = 0x7F80_0000
+
+
+def by_halves(matrix: Tensor, terms: int) -> bool:
+    """Whether products of this matrix that add up so many terms are made of halves: decided by shapes alone."""
+    return matrix.dtype == torch.float32 and terms >= FEWEST and _has_tensor_cores(matrix.device)
+
+
+class Halves:
+    """A matrix as unit · (high + low), for products that add up over its dimension `inner`.
+
+    >>> A = torch.tensor([[3.0, 1e-4], [0.0, 1.0]])
+    >>> halves = Halves(A, inner=1)
+    >>> halves.unit.flatten().tolist() == [2**-13, 2**-14]
+    True
+    """
+
+    def __init__(self, matrix: Tensor, inner: int) -> None:
+        self.columns = matrix.shape[1]
+        self.unit = _size(matrix, inner) / TOP
+        self.pieces = [_stacked(part / self.unit, inner) for part in matrix.split(PIECE, dim=inner)]
+
+    @staticmethod
+    def where_good(matrix: Tensor, inner: int) -> Halves | None:
+        """The halves, or nothing where the product is to be float32's own."""
+        return Halves(matrix, inner) if by_halves(matrix, matrix.shape[inner]) else None
+
+    def gram(self, rows: slice) -> Tensor:
+        """These rows of MᵀM, up to the diagonal's end, in the units of the columns: for G = unitᵀ ∘ gram ∘ unit."""
+        width = _aligned(rows.stop)
+        pairs = ((_left(piece[:, rows], 0).T, _right(piece[:, :width], 0)) for piece in self.pieces)
+        return _sum_of_products(pairs)[:, : rows.stop]
+
+    def transposed_times_one_hot(self, y: Tensor, classes: int) -> Tensor:
+        """MᵀY for labels y, in the units of the columns. A one is a one in float16, so Y has no low half."""
+        pairs = zip(self.pieces, y.split(PIECE), strict=True)
+        products = ((_halves(piece).T, _twice_one_hot(labels, classes, len(piece) // 4)) for piece, labels in pairs)
+        return _sum_of_products(products)[: self.columns, :classes]
+
+
+def product(A: Tensor, B: Tensor, added: Tensor | None = None) -> Tensor:
+    """AB, and a row `added` to each of its rows. A row of it depends on that row of A alone.
+
+    Where B has small rows for large columns of A, as weights do, the columns take over their size: (AD)(D⁻¹B).
+
+    >>> product(torch.ones(2, 3), torch.eye(3), torch.tensor([1.0, 2.0, 3.0])).tolist()
+    [[2.0, 3.0, 4.0], [2.0, 3.0, 4.0]]
+    """
+    if not by_halves(A, A.shape[1]):
+        return A @ B if added is None else torch.addmm(added, A, B)
+    D = _size(B, 1)
+    D = torch.where(D.isfinite(), D, 1.0)
+    left, right = Halves(A * D.T, 1), Halves(B / D, 0)
+    pairs = ((_left(a, 1), _right(b, 0)) for a, b in zip(left.pieces, right.pieces, strict=True))
+    total = _sum_of_products(pairs)[: len(A), : B.shape[1]].mul_(left.unit)
+    return total.mul_(right.unit) if added is None else torch.addcmul(added, total, right.unit)
+
+
+@lru_cache
+def _has_tensor_cores(device: torch.device) -> bool:
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    if device.type != "cuda" or torch.version.cuda is None or version < (2, 8):  # it has no `out_dtype`
+        return False
+    return torch.cuda.get_device_capability(device) >= (7, 0)
+
+
+def _size(matrix: Tensor, dim: int) -> Tensor:
+    """The power of two in the largest number along `dim`: its bits without the mantissa's; infinite where that is."""
+    largest = torch.linalg.vector_norm(matrix, math.inf, dim=dim, keepdim=True)
+    return (largest.view(torch.int32) & EXPONENT).view(torch.float32).clamp(min=SMALLEST)
+
+
+def _aligned(size: int) -> int:
+    return size + -size % ALIGNED
+
+
+def _stacked(scaled: Tensor, inner: int) -> Tensor:
+    """[high, low, high, high] along the inner dimension, with zeros up to a round size.
+
+    The last three of A and the first three of B are the pairs low·high, high·low, high·high: one product does it all.
+    The large pair is the last, so that the sum is small as long as the small ones are added. Up to a round size of
+    the other dimension there is anything: the entries of the product that it makes are cut off.
+    """
+    rows, columns = scaled.shape
+    shape = [_aligned(rows), _aligned(columns)]
+    padded = shape[inner] > scaled.shape[inner]
+    shape.insert(inner, 4)
+    room = (torch.zeros if padded else torch.empty)(shape, dtype=torch.float16, device=scaled.device)
+    high, low, *again = (place[:rows, :columns] for place in room.unbind(inner))
+    high.copy_(scaled)
+    low.copy_(scaled.sub_(high))
+    for place in again:
+        place.copy_(high)
+    return room.flatten(inner, inner + 1)
+
+
+def _left(piece: Tensor, inner: int) -> Tensor:
+    """[low, high, high]"""
+    fourth = piece.shape[inner] // 4
+    return piece.narrow(inner, fourth, 3 * fourth)
+
+
+def _right(piece: Tensor, inner: int) -> Tensor:
+    """[high, low, high]"""
+    return piece.narrow(inner, 0, 3 * (piece.shape[inner] // 4))
+
+
+def _halves(piece: Tensor) -> Tensor:
+    """[high, low]"""
+    return piece[: len(piece) // 2]
+
+
+def _twice_one_hot(y: Tensor, classes: int, rows: int) -> Tensor:
+    """[Y; Y] for [high, low], with zeros up to so many rows each."""
+    Y = torch.zeros(rows, _aligned(classes), dtype=torch.float16, device=y.device)
+    Y[: len(y)].scatter_(1, y.unsqueeze(1), 1.0)
+    return Y.repeat(2, 1)
+
+
+def _sum_of_products(pairs: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
+    """The sum of the products of these halves, in float32. A CPU has no such product, and multiplies in float32."""
+    total: Tensor | None = None
+    for left, right in pairs:
+        if left.device.type == "cpu":
+            part = left.float() @ right.float()
+            total = part if total is None else total.add_(part)
+        elif total is None:
+            total = torch.mm(left, right, out_dtype=torch.float32)
+        else:
+            torch.addmm(total, left, right, out_dtype=torch.float32, out=total)
+    assert total is not None
+    return total

@@ -1,0 +1,17 @@
+"""Makes table.md and the figures of the paper's image benchmarks anew from the committed result files; runs nothing.
+
+usage: python results/images.py
+"""
+
+from pathlib import Path
+
+from if2net.report.comparison import FORMS, read, write
+
+HERE = Path(__file__).parent
+NAMES = [name for name, form in FORMS.items() if form.figures]
+
+
+if __name__ == "__main__":
+    for name in NAMES:
+        if results := read(name, HERE / name):
+            write(name, results, HERE / name)

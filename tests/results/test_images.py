@@ -1,0 +1,79 @@
+"""The page and the files of the image benchmarks say what the committed results say."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from if2net.bench.tables import TABLES
+from if2net.report.comparison import FORMS, gathered, read
+
+RESULTS = Path(__file__).parents[2] / "results"
+PAGE = (RESULTS.parent / "docs/image-benchmarks.md").read_text()
+DESCRIPTION = importlib.util.spec_from_file_location("images", RESULTS / "images.py")
+IMAGES = importlib.util.module_from_spec(DESCRIPTION)
+DESCRIPTION.loader.exec_module(IMAGES)
+RUN = [name for name in IMAGES.NAMES if read(name, RESULTS / name)]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_the_table_and_the_figures_are_made_from_the_committed_results_and_light(name):
+    found, form, folder = gathered(read(name, RESULTS / name)), FORMS[name], RESULTS / name
+    assert (folder / "table.md").read_text(encoding="utf-8") == form.table(name, found) + "\n"
+    for file, draw in form.figures.items():
+        assert (folder / file).read_text(encoding="utf-8") == draw(found).alone()
+        assert 10_000 < (folder / file).with_suffix(".png").stat().st_size < 150_000
+        assert f"](../results/{name}/{file})" in PAGE
+
+
+@pytest.mark.parametrize("name", IMAGES.NAMES)
+def test_the_page_says_what_has_not_been_run(name):
+    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| `if2net reproduce {name}` |")]
+    assert ("| not run yet |" in line) == (name not in RUN)
+
+
+def test_figures_in_the_text_stand_in_a_table_of_the_page_or_in_the_search():
+    searched = json.loads((RESULTS / "search/images-if2net.json").read_text())["tried"]
+    known = {f"{100 * entry['acc']:.2f}" for entry in searched} | {"4.95"}  # the example on the page checks this one
+    tables = "\n".join(line for line in PAGE.splitlines() if line.startswith("|"))
+    prose = "\n".join(line for line in PAGE.splitlines() if not line.startswith("|"))
+    quoted = set(re.findall(r"\d+\.\d{2}", prose))
+    assert len(quoted) > 20
+    assert quoted <= known | set(re.findall(r"\d+\.\d{2}", tables))
+
+
+def test_what_the_page_says_of_cifar_is_so():
+    (section,) = gathered(read("table-cifar", RESULTS / "table-cifar"))
+    series = {entry.name: entry for entry in section.series}
+    acc = {name: entry.summary["acc_mean"] for name, entry in series.items()}
+    ours = acc.pop("if2net")
+    keeping = [name for name, entry in series.items() if entry.keeps_exemplars and name != "joint"]
+    assert len(keeping) == 7
+    assert max(keeping, key=acc.get) == "bic"
+    assert round(100 * (ours - acc["bic"])) == 12
+    assert {name for name in keeping if acc[name] < acc["ncm"]} == {"ari", "il2m", "fs-dgpm", "gem", "logd"}
+    assert {name for name in acc if acc[name] > acc["joint"]} == {"ranpac", "slda", "acil"}
+    assert all(abs(ours - acc[name]) < series["if2net"].summary["acc_std"] for name in ("ranpac", "slda", "acil"))
+    compared = [name for name in acc if name not in ("joint", "none", "ncm", "slda", "ranpac", "acil")]
+    assert sorted(compared, key=acc.get)[-2:] == ["owm", "bic"]
+    for task in range(section.tasks):
+        assert all(series["if2net"].curve[0][task] > series[name].curve[0][task] for name in compared)
+    trained = [*compared, "none", "joint"]
+    first = [f"{100 * series[name].curve[0][0]:.2f}" for name in trained]
+    assert (min(first), max(first)) == ("92.87", "93.97")
+
+
+def test_training_is_as_the_page_says():
+    for name in IMAGES.NAMES:
+        assert all(dict(part.own)["steps"] == 300 for part in TABLES[name][1]())
+    for results in (entry for name in RUN for entry in read(name, RESULTS / name)):
+        trained = [settings for settings in results["settings"].values() if "steps" in settings]
+        assert all(settings["steps"] >= 300 and settings["epochs"] >= 5 for settings in trained)
+
+
+def test_nothing_else_was_searched():
+    methods = {method for name in IMAGES.NAMES for part in TABLES[name][1]() for method in part.methods}
+    searched = {path.stem.removeprefix("images-") for path in (RESULTS / "search").glob("images-*.json")}
+    assert methods - searched == {"none", "joint", "ncm", "slda", "ranpac", "pcl"}
