@@ -52,8 +52,8 @@ class Backbone(ABC):
     batch_size: int | None = None  # where the network can take no other
 
     @abstractmethod
-    def maps(self, images: Tensor) -> list[Tensor]:
-        """The maps for preprocessed images. Several threads may call it at once."""
+    def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
+        """The maps at these depths, counted from 1, for preprocessed images. Several threads may call it at once."""
 
 
 def fingerprint(tensors: Mapping[str, Tensor]) -> str:

@@ -71,8 +71,8 @@ def compute(paths: Sequence[Path], extractor: Extractor, pool: ThreadPoolExecuto
     """The features of each image, or why it was refused; without a cache.
 
     Every worker reads a batch and sends it through the network, so that reading and computing overlap. Batches are
-    always of one size, since a network's last bits can depend on it. On a CPU the size is one, and the
-    workers use its cores; benchmarks/features.py compares the speed with torch eager.
+    always of one size, since a network's last bits can depend on it. On a CPU every core has a worker;
+    benchmarks/features.py compares the speed with torch eager.
     """
     size = extractor.batch_size
     framing = extractor.preprocessing.framing

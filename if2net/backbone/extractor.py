@@ -65,8 +65,8 @@ class Extractor:
 
     @property
     def batch_size(self) -> int:
-        """One on a CPU, where the cores work on an image each; many on a GPU."""
-        return self.backbone.batch_size or (1 if self.device.type == "cpu" else 128)
+        """A few on a CPU, whose cores work on so many each: one at a time is slower, and many leave its cache."""
+        return self.backbone.batch_size or (4 if self.device.type == "cpu" else 128)
 
     @property
     def identity(self) -> str:
@@ -89,8 +89,7 @@ class Extractor:
             return features.float().cpu().numpy()
 
     def _pooled(self, images: Tensor) -> Tensor:
-        maps = self.backbone.maps(images)
-        return torch.cat([self._vector(maps[depth - 1]) for depth in self.depths], dim=1)
+        return torch.cat([self._vector(found) for found in self.backbone.maps(images, self.depths)], dim=1)
 
     def _vector(self, values: Tensor) -> Tensor:
         if values.ndim == 4:

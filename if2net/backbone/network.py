@@ -51,16 +51,18 @@ class Network(Backbone):
         for tap in taps:
             submodules[tap].register_forward_hook(self._catch(tap))
 
-    def maps(self, images: Tensor) -> list[Tensor]:
-        self._caught.maps = {}
+    def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
+        wanted = [self._taps[depth - 1] for depth in depths] if self._taps else []
+        self._caught.maps = dict.fromkeys(wanted)
         output = self._module(images)
         caught, self._caught.maps = self._caught.maps, {}
-        return [caught[tap] for tap in self._taps] if self._taps else [output]
+        return [caught[tap] for tap in wanted] if self._taps else [output]
 
     def _catch(self, tap: str) -> Any:
         def hook(_module: nn.Module, _inputs: Any, output: Tensor) -> None:
-            # A copy, since what follows may work in place. Of a module that is used twice, the last output counts.
-            self._caught.maps[tap] = output.clone()
+            if tap in self._caught.maps:
+                # A copy, since what follows may work in place. Of a part that is used twice, the last output counts.
+                self._caught.maps[tap] = output.clone()
 
         return hook
 

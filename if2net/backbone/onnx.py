@@ -39,7 +39,8 @@ class OnnxBackbone(Backbone):
             raise ConfigurationError(f"{path} must have one input of N×3×H×W, but its first one is {shape}.")
         self.name = path.name
         self.fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
-        self.depths = len(self._session.get_outputs())
+        self._outputs = [output.name for output in self._session.get_outputs()]
+        self.depths = len(self._outputs)
         self.batch_size = shape[0] if isinstance(shape[0], int) else None
         size = shape[2] if isinstance(shape[2], int) else 224
         self.preprocessing = preprocessing or Preprocessing.of_unit_range(
@@ -47,6 +48,7 @@ class OnnxBackbone(Backbone):
         )
         self._input = inputs[0].name
 
-    def maps(self, images: Tensor) -> list[Tensor]:
-        outputs = self._session.run(None, {self._input: images.contiguous().cpu().numpy()})
+    def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
+        names = [self._outputs[depth - 1] for depth in depths]
+        outputs = self._session.run(names, {self._input: images.contiguous().cpu().numpy()})
         return [torch.from_numpy(output).to(images.device) for output in outputs]

@@ -18,5 +18,5 @@ class Pixels(Backbone):
     fingerprint = "pixels"
     depths = 1
 
-    def maps(self, images: Tensor) -> list[Tensor]:
-        return [images.flatten(1)]
+    def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
+        return [images.flatten(1) for _ in depths]

@@ -32,7 +32,7 @@ def test_a_network_that_uses_them_in_another_order_is_left_as_it_is():
 def test_the_users_module_is_not_touched(small_module, preprocessing):
     module = small_module().train()
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    Network("small", module, preprocessing).maps(IMAGES)
+    Network("small", module, preprocessing).maps(IMAGES, (1,))
     assert module.training
     assert all(torch.equal(before[name], tensor) for name, tensor in module.state_dict().items())
 
