@@ -12,7 +12,8 @@ import numpy as np
 from if2net.backbone.base import Backbone
 from if2net.backbone.extraction import Show, extract
 from if2net.backbone.extractor import Extractor
-from if2net.data.files import class_folders, images_under
+from if2net.data.files import class_folders, images_under, without_images
+from if2net.data.images import SUFFIXES
 from if2net.data.layouts import TESTING
 from if2net.errors import ConfigurationError, InputError
 
@@ -51,7 +52,10 @@ class ImageFiles:
 
 
 class ImageFolders:
-    """Folders with a sub-folder for each class: going over them gives (X, y), where y names the sub-folders."""
+    """Folders with a sub-folder for each class: going over them gives (X, y), where y names the sub-folders.
+
+    Sub-folders in which no file is an image of a known kind are named in `left_out`.
+    """
 
     def __init__(self, folders: Sequence[Path], extractor: Extractor, show: Show | None = None) -> None:
         self._labels = {
@@ -61,6 +65,7 @@ class ImageFolders:
             for path in paths
         }
         self.files = ImageFiles(list(self._labels), extractor, show)
+        self.left_out = {part: _no_images(part) for folder in folders for part in without_images(folder)}
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for paths, X in self.files:
@@ -73,6 +78,10 @@ def images_to_predict(paths: Sequence[Path], extractor: Extractor, show: Show | 
     if not files:
         raise InputError("There are no images to predict; give files, or folders with images in them.")
     return ImageFiles(list(files), extractor, show)
+
+
+def _no_images(folder: Path) -> str:
+    return f"{folder} has no image of a kind that can be read ({', '.join(SUFFIXES)}); convert what is in it."
 
 
 def _classes(folder: Path, backbone: Backbone) -> dict[str, list[Path]]:

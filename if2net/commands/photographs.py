@@ -46,6 +46,7 @@ def learn_images(
         images = ImageFolders(folders, extractor, show)
         net.learn(images)
     net.backbone = remembered
+    images.files.refused |= images.left_out
     return images.files
 
 

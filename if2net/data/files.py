@@ -51,6 +51,12 @@ def class_folders(folder: Path) -> dict[str, list[Path]]:
     }
 
 
+def without_images(folder: Path) -> list[Path]:
+    """The sub-folders that hold files, none of which is an image of a known kind."""
+    parts = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
+    return [part for part in parts if not images_under(part) and any(path.is_file() for path in part.rglob("*"))]
+
+
 def images_under(folder: Path) -> list[Path]:
     return sorted(
         path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")

@@ -1,6 +1,7 @@
 """learn, predict and info on images, as a user calls them."""
 
 import csv
+import shutil
 
 import numpy as np
 import pytest
@@ -66,6 +67,17 @@ def test_two_classes_today_two_tomorrow_and_all_are_recognised(model, folder):
     assert {row["file"]: row["prediction"] for row in rows} == {
         str(folder / "unseen" / f"{name}.png"): name for name in COLOURS
     }
+
+
+def test_a_class_whose_images_are_of_another_kind_is_named(folder, tmp_path):
+    shutil.copytree(folder / "today", tmp_path / "mixed")
+    (tmp_path / "mixed" / "phone").mkdir()
+    (tmp_path / "mixed" / "phone" / "1.heic").write_bytes(b"from a phone")
+    (tmp_path / "mixed" / "nothing").mkdir()
+    said, complained = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
+    assert "Learned 10 samples" in said
+    assert "phone has no image of a kind that can be read (.jpg, " in said + complained
+    assert "nothing has no image" not in said + complained
 
 
 def test_days_one_after_the_other_give_what_both_at_once_give(model, folder, tmp_path):
