@@ -44,7 +44,7 @@ def test_few_samples_cost_no_factorisation_and_give_the_same_beta(task, factoris
     assert factorised == []
     expected = solve(V[:1016].T @ V[:1016], layer.Q.double(), alpha)
     error = float((layer.beta.double() - expected).norm() / expected.norm())
-    assert error < tolerance + 1e-3  # α is the one of the factor, from a few samples ago
+    assert error < tolerance + 2e-3  # α is the one of the factor, from a few samples ago
     assert int(layer.counts.sum()) == 1016
 
 
