@@ -115,6 +115,35 @@ def limits() -> list[str]:
         "one new sample until it can be predicted, of a factorisation": f"1/{1 / found['one_sample']['share']:.0f}",
         "task 1,000, of task 2 (2,000 features)": f"{by_task['1000']:.2f}",
     }
+    return facts(rows)
+
+
+def gpu() -> list[str]:
+    found = benchmark("gpu")
+    seconds = found["learning_seconds"] + found["solving_seconds"]
+    rows = {
+        f"learned and solved on one {found['device']}": f"{seconds:.1f} s",
+        "of it copying from host memory, were it alone": f"{found['copying_seconds']:.2f} s",
+        "rate, of the GPU's own float32 product": f"{100 * found['share']['float32']:.0f} %",
+        "rate, of the product of halves": f"{100 * found['share']['halves']:.0f} %",
+        "error of G, float32's own": f"{found['error_of_gram']['float32']:.1e}",
+        "error of G, of halves": f"{found['error_of_gram']['halves']:.1e}",
+        "predictions a second": f"{found['predictions_a_second']:,.0f}",
+        "peak memory": f"{found['peak_gigabytes']:.1f} GB",
+    }
+    return facts(rows)
+
+
+def features() -> list[str]:
+    ratios = benchmark("features")["speed_up"]
+    rows = {
+        "times as fast, median of the rounds": f"{ratios['median']:.2f}",
+        "least and most": f"{min(ratios['all']):.2f} to {max(ratios['all']):.2f}",
+    }
+    return facts(rows)
+
+
+def facts(rows: dict[str, str]) -> list[str]:
     return ["| | |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
 
 
@@ -197,6 +226,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "current": current,
     "speed": speed,
     "limits": limits,
+    "gpu": gpu,
+    "features": features,
     "image-commands": image_commands,
     "image-cifar": image_cifar,
     "image-summary": image_summary,
