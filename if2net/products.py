@@ -4,14 +4,14 @@ Every number is written as x = unit · (high + low), with high and low in float1
 of two for the unit of its row or column. Then AB ≈ low·high + high·low + high·high, which float32 adds up. The units
 bring the largest number of every row or column to 2¹⁴, so that nothing overflows, and are undone exactly.
 
-The error, beside that of the sum: high + low is x / unit to 2⁻²³ of itself, or to 2⁻²⁵ where that is more, and low·low is left out. So an
-entry of G = VᵀV is wrong by at most 2⁻²¹ Σ|vᵢ||vⱼ| + 2⁻³⁸ √N ‖vᵢ‖‖vⱼ‖: less than
+The error, beside that of the sum: high + low is x / unit to 2⁻²³ of itself, or to 2⁻²⁵ where that is more, and
+low·low is left out. So an entry of G = VᵀV is wrong by at most 2⁻²¹ Σ|vᵢ||vⱼ| + 2⁻³⁸ √N ‖vᵢ‖‖vⱼ‖: less than
 2⁻²⁰ √(Gᵢᵢ Gⱼⱼ), however different the scales of the features are. Of an AB, whose terms are balanced first (see
 there), it is 2⁻²¹ Σ|a||b| + 2⁻³⁸ K max|a||b|. Float32's own product has up to K·2⁻²⁴ Σ|a||b|. It is used for few
 terms, where it is better, and for whatever is not float32 on a GPU.
 
-The sum: tensor cores cut its last bits off where others round. Terms of one sign so lose up to about 2⁻¹⁸ of their sum
-in pieces of 512, more than in a float32 product of good blocks; where signs differ nothing is seen of it.
+That of the sum: tensor cores cut its last bits off where others round. Terms of one sign so lose up to about 2⁻¹⁸ of
+their sum in pieces of 512, more than in float32's own product; where signs differ little is seen of it.
 
 What is not finite makes its whole row or column NaN, where float32 has NaN or infinity.
 """
