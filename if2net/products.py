@@ -1,4 +1,4 @@
-"""Matrix products as good as float32's from tensor cores, which multiply halves: several times its speed on a GPU.
+"""Matrix products nearly as good as float32's from tensor cores, which multiply halves, at several times the speed.
 
 Every number is written as x = unit · (high + low), with high and low in float16, which has 11 bits, and with a power
 of two for the unit of its row or column. Then AB ≈ low·high + high·low + high·high, which float32 adds up. The units
@@ -10,8 +10,8 @@ low·low is left out. So an entry of G = VᵀV is wrong by at most 2⁻²¹ Σ|v
 there), it is 2⁻²¹ Σ|a||b| + 2⁻³⁸ K max|a||b|. Float32's own product has up to K·2⁻²⁴ Σ|a||b|. It is used for few
 terms, where it is better, and for whatever is not float32 on a GPU.
 
-That of the sum: tensor cores cut its last bits off where others round. Terms of one sign so lose up to about 2⁻¹⁸ of
-their sum in pieces of 512, more than in float32's own product; where signs differ little is seen of it.
+That of the sum: tensor cores cut its last bits off where others round, so that terms of one sign add up to a little
+too little. What it comes to for G, benchmarks/gpu.py measures against float64.
 
 What is not finite makes its whole row or column NaN, where float32 has NaN or infinity.
 """

@@ -56,18 +56,26 @@ def resolved(
         return scenario
     _, *options = str(scenario.backbone).split(",")
     chosen = [word for word in options if word.startswith("seed=")]
-    seed = int(chosen[0].removeprefix("seed=")) if chosen else seed
     images = load_images(scenario.dataset, folder)
-    path = _file(scenario, len(images.classes) - scenario.classes, seed)
+    count = len(images.classes) - scenario.classes
+    recipe = recipe_for(scenario.dataset, _seed(chosen[-1]) if chosen else seed)
+    path = cache_folder() / "backbones" / file_name(scenario.dataset, count, recipe.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_suffix(".lock")):  # a second process waits for the training instead of repeating it
         if path.exists():
-            _check(path, recipe_for(scenario.dataset, seed))
+            _check(path, images, recipe)
         else:
-            count = len(images.classes) - scenario.classes
-            train(images, count, recipe_for(scenario.dataset, seed), path, device=device, show=show)
+            train(images, count, recipe, path, device=device, show=show)
     backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
     return replace(scenario, backbone=backbone)
+
+
+def file_name(dataset: str, classes: int, seed: int) -> str:
+    """
+    >>> file_name("folder:some/birds", 20, 1)
+    'birds-20-1.if2'
+    """
+    return f"{dataset.rpartition('/')[2].replace(':', '-')}-{classes}-{seed}.if2"
 
 
 def train(
@@ -91,14 +99,17 @@ def train(
     pretrain(pixels, labels, names, recipe, out, dataset=images.name, device=device, show=show)
 
 
-def _file(scenario: Scenario, classes: int, seed: int) -> Path:
-    dataset = scenario.dataset.rpartition("/")[2].replace(":", "-")
-    return cache_folder() / "backbones" / f"{dataset}-{classes}-{seed}.if2"
+def _seed(option: str) -> int:
+    text = option.removeprefix("seed=")
+    if not text.isdecimal():
+        raise ConfigurationError(f"The option seed of {NAME} takes a whole number from 0 on, not {text!r}.")
+    return int(text)
 
 
-def _check(path: Path, recipe: Recipe) -> None:
+def _check(path: Path, images: ImageDataset, recipe: Recipe) -> None:
+    """Two folders of images may have the same name, and recipes change."""
     _, header = modelfile.read(path)
-    if header.get("recipe") != asdict(recipe):
+    if (header.get("dataset"), header.get("recipe")) != (images.name, asdict(recipe)):
         raise ConfigurationError(
-            f"{path} was trained with other settings than this version uses; move it away and it is trained again."
+            f"{path} was trained on other images or with other settings; move it away and it is trained again."
         )

@@ -79,7 +79,7 @@ def pretrain(
     chosen = {name: value for name, value in given.items() if value is not None}
     recipe = replace(pretraining.recipe_for(dataset, seed), **chosen)
     images = load_images(dataset, data)
-    target = out or Path(f"{dataset.rpartition('/')[2].replace(':', '-')}-{classes}-{seed}.if2")
+    target = out or Path(held_out.file_name(dataset, classes, seed))
     if target.suffix != ".if2" or not target.parent.is_dir():
         raise ConfigurationError(f"{target} must end in .if2 and lie in a folder that exists; choose another --out.")
 

@@ -44,17 +44,17 @@ ByClass = Mapping[str, list[Path]]
 
 def class_folders(folder: Path) -> dict[str, list[Path]]:
     """The images under every sub-folder, by the sub-folder's name; sorted, so that every machine sees one order."""
-    return {
-        child.name: images
-        for child in sorted(folder.iterdir())
-        if child.is_dir() and not child.name.startswith(".") and (images := images_under(child))
-    }
+    return {part.name: images for part in _sub_folders(folder) if (images := images_under(part))}
 
 
 def without_images(folder: Path) -> list[Path]:
     """The sub-folders that hold files, none of which is an image of a known kind."""
-    parts = [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
-    return [part for part in parts if not images_under(part) and any(path.is_file() for path in part.rglob("*"))]
+    parts = [part for part in _sub_folders(folder) if not images_under(part)]
+    return [part for part in parts if any(path.is_file() for path in part.rglob("*"))]
+
+
+def _sub_folders(folder: Path) -> list[Path]:
+    return [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
 
 
 def images_under(folder: Path) -> list[Path]:

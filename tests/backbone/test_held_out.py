@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -64,7 +66,7 @@ def test_a_backbone_is_trained_once(five_colours):
 def test_a_backbone_of_another_recipe_is_not_used(five_colours, monkeypatch):
     resolved(scenario(five_colours), 0)
     monkeypatch.setattr(held_out, "recipe_for", lambda _, seed: Recipe(epochs=2, size=8, seed=seed))
-    with pytest.raises(ConfigurationError, match=r"other settings .* move it away"):
+    with pytest.raises(ConfigurationError, match=r"with other settings; move it away"):
         resolved(scenario(five_colours), 0)
 
 
@@ -85,3 +87,15 @@ def test_a_search_uses_the_backbone_of_the_first_seed(five_colours):
 def test_options_of_the_features_may_follow(five_colours):
     rows, _ = load_rows(parse_scenario(f"folder:{five_colours}-2/2@held-out,depths=2,pool=2"))
     assert rows.train_X.shape[1] == 8 * 4
+
+
+def test_a_folder_of_the_same_name_elsewhere_is_not_taken_for_this_one(five_colours, tmp_path):
+    resolved(scenario(five_colours), 0)
+    elsewhere = shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name)
+    with pytest.raises(ConfigurationError, match="on other images"):
+        resolved(scenario(elsewhere), 0)
+
+
+def test_a_seed_that_is_no_number_is_refused(five_colours):
+    with pytest.raises(ConfigurationError, match="whole number from 0 on, not 'one'"):
+        resolved(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=one"), 0)
