@@ -30,13 +30,13 @@ class RecursiveProjector:
     The faithful mode: it needs no G, but its rounding accumulates, so it runs in float64, keeps P symmetric and
     stops as soon as P is no longer a projector's. With `batch_mean` each batch counts as its mean row, as in OWM:
     cheaper, and how much is remembered then depends on the batch size. Looking at P waits for the device; who
-    updates at every step turns `checked` off and asks whether it is `healthy` now and then.
+    updates at every step turns `checked` off and asks whether it is `healthy` now and then; P then changes in place.
     """
 
     def __init__(
         self,
         width: int,
-        alpha: float,
+        alpha: float | Tensor,
         *,
         batch_mean: bool = False,
         checked: bool = True,
@@ -51,8 +51,11 @@ class RecursiveProjector:
         V = V.double()
         if self.batch_mean:
             V = V.mean(dim=0, keepdim=True)
+        if not self.checked:
+            self.P -= self._change(V)
+            return
         updated = self.P - self._change(V)
-        if self.checked and not healthy(updated):
+        if not healthy(updated):
             raise NumericalError(
                 "The recursive projector has lost positive-definiteness to rounding; use projector='exact', "
                 "which derives P from G, or a larger alpha."

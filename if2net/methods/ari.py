@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.linalg import vector_norm
 from torch.nn import functional as F
 
+from if2net.methods.layers import layers
 from if2net.methods.network import Network
 from if2net.methods.replay import Replay, ReplaySettings
 from if2net.methods.settings import TrainerSettings
 
 OFFSET = 0.85  # keeps the tasks' weights from being too unequal
-
-Parameters = dict[str, Tensor]
+ELEMENTS = 2**26  # as many entries of the tasks' moves of a layer exist at a time
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,16 @@ class GatedNetwork(Network):
         return super().features(self.gate(X) * X)
 
 
+class Rows(NamedTuple):
+    """How a step moves a layer of the tasks' networks: W by Σ d_j a_jᵀ over the task's samples j, b by Σ d_j."""
+
+    given: Tensor  # a_j, what the layer was given for each sample
+    moves: Tensor  # d_j = −rate δ_j, with δ_j the gradient of the loss with regard to what it gave
+
+
+Descent = dict[nn.Module, Rows]
+
+
 class ARI(Replay):
     """From each batch one network a task, fused into one; each is hardened where the gate does not look.
 
@@ -58,8 +70,8 @@ class ARI(Replay):
     name = "ari"
     summary = "replay; one network a task from each batch, hardened against attacks and fused"
     Settings = ARISettings
+    replays = True
     network: GatedNetwork
-    noise: torch.Generator
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: ARISettings) -> None:
         super().__init__(inputs, seed, device, settings)
@@ -72,71 +84,96 @@ class ARI(Replay):
     def begin(self, X: Tensor, y: Tensor) -> None:
         new = torch.full((self.network.classes - self.old,), self.tasks, device=self.device)
         self.state["task"] = torch.cat([self.state["task"], new])
-        self.noise = torch.Generator(self.device).manual_seed(self.generator(salt=4).initial_seed())
+        self.random = self.device_generator(salt=4)
 
     def step(self, X: Tensor, y: Tensor) -> None:
-        tasks = torch.arange(self.tasks + 1, device=self.device)[:, None]
-        belongs = self.state["task"][y] == tasks
-        fused = fuse(self.moves(X, y, belongs, self.state["task"] == tasks), belongs.any(dim=1))
-        alpha = math.exp(-self.settings.decay * self.tasks)
-        for name, parameter in self.network.named_parameters():
-            parameter.grad = fused[name] * (-alpha / self.settings.rate)
+        task = self.state["task"][y]
+        first, second = self.descents(X, y, task)
+        belongs = (task == torch.arange(self.tasks + 1, device=self.device)[:, None]).repeat(1, 2)
+        scale = -math.exp(-self.settings.decay * self.tasks) / self.settings.rate
+        for layer in layers(self.network):
+            given, moves = (torch.cat(rows) for rows in zip(first[layer], second[layer], strict=True))
+            layer.weight.grad = scale * fuse(moves, given, belongs)
+            layer.bias.grad = scale * fuse(moves, torch.ones_like(given[:, :1]), belongs).squeeze(1)
         self.optimiser.step()
 
-    def moves(self, X: Tensor, y: Tensor, belongs: Tensor, blocks: Tensor) -> Parameters:
-        """How far each task would move the parameters.
+    def descents(self, X: Tensor, y: Tensor, task: Tensor) -> tuple[Descent, Descent]:
+        """The two steps of the tasks' networks, on the samples and on the attacked ones; `task` is of each sample.
 
-        All tasks are worked out at once, as the first dimension of everything; their losses are independent, so the
-        gradient of the sum holds the gradient of each. `belongs` says which samples are a task's, `blocks` which
-        classes.
+        A sample goes through the network of its task alone. The tasks' losses are independent, so the gradient of
+        their sum holds the gradient of each.
         """
-        rate, epsilon = self.settings.rate, self.settings.epsilon
-        if self.settings.scope == "seen":
-            blocks = torch.ones_like(blocks)
-        counted = (belongs[:, :, None] & blocks[:, None]).float()
-        counted /= counted.sum(dim=(1, 2), keepdim=True).clamp(min=1)
-        target = F.one_hot(y, self.network.classes).float().expand_as(counted)
+        network, rate, epsilon = self.network, self.settings.rate, self.settings.epsilon
+        together = task[:, None] == task
+        target = (y[:, None] == torch.arange(network.classes, device=self.device)).float()
+        counted = self.counted(task, together)
 
-        def loss(parameters: Parameters, X: Tensor) -> Tensor:
-            logits = stacked_logits(parameters, X)
+        def loss(logits: Tensor) -> Tensor:
             return F.binary_cross_entropy_with_logits(logits, target, weight=counted, reduction="sum")
 
-        def descend(parameters: Parameters, X: Tensor) -> Parameters:
-            leaves = {name: value.detach().requires_grad_() for name, value in parameters.items()}
-            slopes = torch.autograd.grad(loss(leaves, X), list(leaves.values()))
-            return {name: parameters[name] - rate * slope for name, slope in zip(leaves, slopes, strict=True)}
+        def descend(X: Tensor, before: Descent) -> Descent:
+            given, gave = recorded(network, X, before, together)
+            slopes = torch.autograd.grad(loss(gave[network.head]), list(gave.values()))
+            return {
+                layer: Rows(rows.detach(), -rate * slope)
+                for (layer, rows), slope in zip(given.items(), slopes, strict=True)
+            }
 
         with torch.no_grad():
-            background = 1 - self.network.gate(X) ** 2
-            noise = torch.empty_like(X).uniform_(-epsilon, epsilon, generator=self.noise)
-        start = {
-            name: value.detach().expand(len(belongs), *value.shape) for name, value in self.network.named_parameters()
-        }
-        X = X.expand(len(belongs), *X.shape)
-        once = descend(start, X)
+            background = 1 - network.gate(X) ** 2
+            noise = torch.empty_like(X).uniform_(-epsilon, epsilon, generator=self.random)
+        first = descend(X, {})
         near = (X + noise).requires_grad_()
-        (slope,) = torch.autograd.grad(loss(once, near), near)
+        _, gave = recorded(network, near, first, together)
+        (slope,) = torch.autograd.grad(loss(gave[network.head]), near)
         attack = ((noise + epsilon * slope.sign()) * background).clamp(-epsilon, epsilon)
-        twice = descend(once, X + attack)
-        return {name: twice[name] - start[name] for name in start}
+        return first, descend(X + attack, first)
+
+    def counted(self, task: Tensor, together: Tensor) -> Tensor:
+        """What each class of a sample counts: a task's loss is the mean over its samples and the scope's classes."""
+        counted = task[:, None] == self.state["task"]
+        if self.settings.scope == "seen":
+            counted = torch.ones_like(counted)
+        return counted / (counted.sum(dim=1, keepdim=True) * together.sum(dim=1, keepdim=True))
 
 
-def stacked_logits(parameters: Parameters, X: Tensor) -> Tensor:
-    """What GatedNetwork gives, for a stack of networks at once."""
+def recorded(
+    network: GatedNetwork, X: Tensor, before: Descent, together: Tensor
+) -> tuple[dict[nn.Module, Tensor], dict[nn.Module, Tensor]]:
+    """What each layer is given and what it gives, each sample in the network of its task after the step `before`.
 
-    def linear(name: str, X: Tensor) -> Tensor:
-        return torch.baddbmm(parameters[f"{name}.bias"][:, None], X, parameters[f"{name}.weight"].mT)
+    The tasks' networks differ from the common one by as many outer products as they have samples, and are never
+    built: with M for which samples are `together` in a task, a layer is A ↦ AWᵀ + b + ((AA₀ᵀ + 1) ∘ M)D₀.
+    """
+    given, gave = {}, {}
 
-    X = torch.sigmoid(linear("attention", X)) * X
-    for layer in range(sum(name.startswith("hidden.") for name in parameters) // 2):
-        X = torch.relu(linear(f"hidden.{layer}", X))
-    return linear("head", X)
+    def linear(layer: nn.Module, A: Tensor) -> Tensor:
+        given[layer], gave[layer] = A, layer(A)
+        if layer in before:
+            gave[layer] = gave[layer] + ((A @ before[layer].given.T + 1) * together) @ before[layer].moves
+        return gave[layer]
+
+    X = torch.sigmoid(linear(network.attention, X)) * X
+    for layer in network.hidden:
+        X = torch.relu(linear(layer, X))
+    linear(network.head, X)
+    return given, gave
 
 
-def fuse(moves: Parameters, present: Tensor) -> Parameters:
-    """Σ w_k Δ_k for each tensor, with w_k ∝ ‖Δ_k‖₁² + .85 over the tasks k that the batch has samples of."""
-    fused = {}
-    for name, move in moves.items():
-        weight = (move.flatten(1).abs().sum(dim=1) ** 2 + OFFSET) * present
-        fused[name] = torch.einsum("k,k...->...", weight / weight.sum(), move)
-    return fused
+def fuse(moves: Tensor, given: Tensor, belongs: Tensor) -> Tensor:
+    """Σ w_k Δ_k, with w_k ∝ ‖Δ_k‖₁² + .85 over the tasks k that have samples here and Δ_k = Σ d_j a_jᵀ over these."""
+    weight = (sizes(moves, given, belongs) ** 2 + OFFSET) * belongs.any(dim=1)
+    of_row = (weight[:, None] * belongs).sum(dim=0) / weight.sum()
+    return (of_row[:, None] * moves).T @ given
+
+
+def sizes(moves: Tensor, given: Tensor, belongs: Tensor) -> Tensor:
+    """‖Δ_k‖₁ for each task; each Δ_k is as large as the layer, so that only a few are there at a time.
+
+    On a GPU these are the bulk of a step. They are made in bfloat16 there: rounding cancels in so long a sum.
+    """
+    kind, exact = (torch.bfloat16 if moves.is_cuda else moves.dtype), moves.dtype
+    moves, given = moves.to(kind), given.to(kind)
+    chunks = belongs.split(max(1, ELEMENTS // (moves.shape[1] * given.shape[1])))
+    products = ((some[:, :, None] * moves).mT @ given for some in chunks)
+    return torch.cat([vector_norm(product, ord=1, dim=(1, 2), dtype=exact) for product in products])

@@ -25,6 +25,7 @@ class BiC(Distillation):
 
     name = "bic"
     summary = "replay, distillation and a correction of the newest classes' logits"
+    replays = True
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: DistillationSettings) -> None:
         super().__init__(inputs, seed, device, settings)

@@ -42,9 +42,10 @@ class FSDGPM(Replay):
     name = "fs-dgpm"
     summary = "replay, with steps off the old inputs' subspace and flat minima inside it"
     Settings = FSDGPMSettings
+    replays = True
 
     def begin(self, X: Tensor, y: Tensor) -> None:
-        self.random = self.generator(salt=4)
+        self.random = self.device_generator(salt=4)
         # Made from the memory and the network, so there is nothing to keep between tasks.
         self.bases = self._bases() if len(self.memory[1]) else []
         self.importances = [torch.ones(U.shape[1], device=self.device, requires_grad=True) for U in self.bases]
@@ -101,14 +102,15 @@ class FSDGPM(Replay):
         old_X, old_y = self.memory
         if not len(old_y):
             return X, y
-        drawn = torch.randint(len(old_y), (len(y),), generator=self.random).to(self.device)
+        drawn = torch.randint(len(old_y), (len(y),), generator=self.random, device=self.device)
         return torch.cat([X, old_X[drawn]]), torch.cat([y, old_y[drawn]])
 
     @torch.no_grad()
     def _bases(self) -> list[Tensor]:
         """For each hidden layer, the fewest principal directions of its inputs that hold enough of their energy."""
         X, _ = self.memory
-        drawn = torch.randperm(len(X), generator=self.random)[: self.settings.basis_samples].to(self.device)
+        order = torch.randperm(len(X), generator=self.random, device=self.device)
+        drawn = order[: self.settings.basis_samples]
         inputs = with_ones(recorded(self.network, X[drawn])[0])
         enough = self.settings.energy + self.settings.energy_growth * (self.tasks - 1)
         return [basis(rows, enough) for rows in inputs[:-1]]

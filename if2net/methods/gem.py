@@ -22,6 +22,7 @@ class GEM(MemoryGradients):
 
     name = "gem"
     summary = "no step may raise the loss on the memory of an old task"
+    replays = True
 
     def combination(self, products: Tensor) -> Tensor:
         whole = products.sum(dim=0)  # GEM looks at all layers as one vector

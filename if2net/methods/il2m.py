@@ -21,6 +21,7 @@ class IL2M(Replay):
 
     name = "il2m"
     summary = "replay; old classes' scores are rectified by statistics from when they were new"
+    replays = True
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: ReplaySettings) -> None:
         super().__init__(inputs, seed, device, settings)

@@ -23,6 +23,7 @@ class Joint(Trainer):
     name = "joint"
     summary = "trained anew on the data of all tasks so far; the upper bound"
     Settings = JointSettings
+    replays = True
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: TrainerSettings) -> None:
         super().__init__(inputs, seed, device, settings)

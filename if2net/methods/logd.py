@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from if2net.errors import diverged
 from if2net.methods.memory_gradients import MemoryGradients
 
 DIRECTIONS = 3  # how many task-specific directions are kept out; LOGD's own
@@ -24,6 +25,8 @@ class LOGD(MemoryGradients):
     summary = "layer by layer, off what is specific to old tasks and along what they share"
 
     def combination(self, products: Tensor) -> Tensor:
+        if not products.isfinite().all():  # eigenvectors of such products are an error of another kind
+            raise diverged(self.name)
         GG, Gg = products[:, 1:, 1:], products[:, 1:, 0]
         Gs = GG.sum(dim=-1)
         B = specific(GG)

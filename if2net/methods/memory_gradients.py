@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net.errors import diverged
 from if2net.methods.layers import gradient, joined, layers, recorded, set_gradient
 from if2net.methods.replay import Replay, ReplaySettings
 
@@ -38,7 +37,7 @@ class MemoryGradients(Replay):
     def begin(self, X: Tensor, y: Tensor) -> None:
         _, sizes = self.state["memory.task"].unique_consecutive(return_counts=True)  # the memory is sorted by task
         self.spans = list(itertools.pairwise([0, *sizes.cumsum(0).tolist()]))
-        self.random = self.generator(salt=4)
+        self.random = self.device_generator(salt=4)
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return X, y
@@ -50,22 +49,22 @@ class MemoryGradients(Replay):
         new = [gradient(layer) for layer in layers(self.network)]
         rows = [torch.cat([g[None], old]).flatten(1) for g, old in zip(new, self.memory_gradients(), strict=True)]
         products = torch.stack([vectors @ vectors.T for vectors in rows])
-        if not products.isfinite().all():
-            raise diverged(self.name)
         weights = self.combination(products.double()).float()
         for layer, g, vectors, weight in zip(layers(self.network), new, rows, weights, strict=True):
             set_gradient(layer, (weight @ vectors).view_as(g))
 
     def memory_gradients(self) -> list[Tensor]:
         """∂CE/∂[W|b] of each layer over all classes seen so far, one matrix an old task; all tasks in one pass."""
-        sizes = (self.settings.samples,)
-        drawn = torch.stack([torch.randint(*span, sizes, generator=self.random) for span in self.spans])
-        X, y = (values[drawn.to(self.device)] for values in self.memory)
+        drawn = torch.stack([self._draw(*span) for span in self.spans])
+        X, y = (values[drawn] for values in self.memory)
         with torch.enable_grad():
             given, gave = recorded(self.network, X.flatten(0, 1))
             loss = F.cross_entropy(gave[-1], y.flatten(), reduction="sum") / self.settings.samples
         deltas = torch.autograd.grad(loss, gave)
         return [_by_task(a, delta, len(self.spans)) for a, delta in zip(given, deltas, strict=True)]
+
+    def _draw(self, first: int, end: int) -> Tensor:
+        return torch.randint(first, end, (self.settings.samples,), generator=self.random, device=self.device)
 
 
 def _by_task(a: Tensor, delta: Tensor, tasks: int) -> Tensor:

@@ -8,3 +8,4 @@ class NoDefence(Trainer):
 
     name = "none"
     summary = "plain sequential training; the lower bound"
+    replays = True

@@ -41,16 +41,17 @@ class OWM(Trainer):
     name = "owm"
     summary = "gradients are projected off the mean inputs of all earlier batches"
     Settings = OWMSettings
+    replays = True
 
     def begin(self, X: Tensor, y: Tensor) -> None:
         self.steps = self.batches(len(X)) * self.epochs(len(X))
-        self.steps_done = 0
+        self.steps_done = torch.zeros((), dtype=torch.float64, device=self.device)
         self.projectors = []
         for place, layer in enumerate(layers(self.network)):
             projector = RecursiveProjector(
                 layer.in_features + 1, alpha=1.0, batch_mean=True, checked=False, device=self.device
             )
-            projector.P = self.state.get(f"P.{place}", projector.P)
+            projector.P = self.state.get(f"P.{place}", projector.P).clone()
             self.projectors.append(projector)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
@@ -70,7 +71,7 @@ class OWM(Trainer):
             g = gradient(layer)
             set_gradient(layer, (LONGEST / g.norm()).clamp(max=1.0) * g @ projector.P.float())
 
-    def alphas(self, progress: float) -> list[float]:
+    def alphas(self, progress: Tensor) -> list[float | Tensor]:
         """α of each layer; the smaller, the more is held fast."""
         settings = self.settings
         hidden = settings.hidden_alpha * settings.hidden_decay**progress

@@ -71,6 +71,7 @@ class PCL(Branches):
     name = "pcl"
     summary = "a one-class network for each class; a softmax network for each task names its candidate"
     Settings = PCLSettings
+    replays = True
     network: ClassNetworks
 
     def build(self, classes: int) -> ClassNetworks:
@@ -86,8 +87,7 @@ class PCL(Branches):
     def begin(self, X: Tensor, y: Tensor) -> None:
         super().begin(X, y)
         self.start = [part[self.old :].detach().clone() for part in self._one_class()]
-        seed = self.generator(salt=4).initial_seed()
-        self.noise = torch.Generator(self.device).manual_seed(seed)  # drawn where it is used, at every step
+        self.random = self.device_generator(salt=4)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
         X = _normalised(X)
@@ -101,7 +101,7 @@ class PCL(Branches):
         """
         W, w = self.network.first[self.old :], self.network.second[self.old :]
         response = torch.einsum("nd,chd->cnh", X, W)
-        kept = torch.rand(response.shape, generator=self.noise, device=self.device) >= self.settings.dropout
+        kept = torch.rand(response.shape, generator=self.random, device=self.device) >= self.settings.dropout
         # s = a·Wx and ∂s/∂x = aᵀW, where a is w on the nodes that are neither off nor dropped.
         a = w.unsqueeze(1) * ((response > 0) & kept) / (1 - self.settings.dropout)
         score = (a * response).sum(dim=2)

@@ -41,6 +41,7 @@ class RPSNet(Distillation):
     name = "rps-net"
     summary = "replay and distillation along the best of several random paths"
     Settings = RPSNetSettings
+    replays = True
     fresh: list[bool]  # for each layer: does the path that is being trained bring a new module?
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: RPSNetSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 
 from if2net.errors import diverged
 from if2net.methods.base import Costs, Method, bytes_of
+from if2net.methods.cuda_graph import Replayed
 from if2net.methods.network import Network
 from if2net.methods.settings import TrainerSettings
 
@@ -27,6 +29,8 @@ class Trainer(Method):
     network: Network  # made with the first task
     optimiser: torch.optim.Optimizer  # made anew with each task
     old: int = 0  # how many classes there were before the current task
+    random: torch.Generator | None = None  # what a step draws from, where it draws anything
+    replays: bool = False  # whether a step can be replayed on a GPU; see Replayed for what that asks
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: TrainerSettings) -> None:
         super().__init__(inputs, seed, device, settings)
@@ -105,11 +109,11 @@ class Trainer(Method):
     def train(self, X: Tensor, y: Tensor) -> None:
         """Minimise the loss over these samples."""
         self.optimiser = torch.optim.SGD(self.trained(), lr=self.settings.rate, momentum=self.settings.momentum)
-        generator = self.generator(salt=2)
+        generator, take = self.generator(salt=2), self._taking(X, y)
         for _ in range(self.epochs(len(X))):
             order = torch.randperm(len(X), generator=generator).to(self.device)
             for batch in order.split(self.settings.batch_size):
-                self.step(X[batch], y[batch])
+                take(batch)
 
     def epochs(self, samples: int) -> int:
         """How often so many samples are gone over."""
@@ -128,6 +132,20 @@ class Trainer(Method):
     def generator(self, salt: int) -> torch.Generator:
         """Randomness that depends on the seed, the number of the task and the salt alone."""
         return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
+
+    def device_generator(self, salt: int) -> torch.Generator:
+        """The same, for what is drawn where it is used, at every step."""
+        return torch.Generator(self.device).manual_seed(self.generator(salt).initial_seed())
+
+    def _taking(self, X: Tensor, y: Tensor) -> Callable[[Tensor], None]:
+        """A step on the samples at given places."""
+
+        def take(batch: Tensor) -> None:
+            self.step(X[batch], y[batch])
+
+        if self.replays and self.device.type == "cuda":
+            return Replayed(take, min(self.settings.batch_size, len(X)), self.random)
+        return take
 
     def _make_room(self, classes: int) -> None:
         if self.tasks == 0:

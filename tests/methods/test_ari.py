@@ -1,10 +1,14 @@
+import copy
 import math
 
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from if2net.methods.ari import ARI, OFFSET, ARISettings, stacked_logits
+from if2net.methods import ari
+from if2net.methods.ari import ARI, OFFSET, ARISettings, fuse, recorded
+from if2net.methods.layers import layers
 
 CLASSES_OF = {0: (0, 1), 1: (2, 3), 2: (4, 5)}
 
@@ -74,9 +78,9 @@ def brute_force(method, X, y, noise):
 @pytest.mark.parametrize("scope", ["seen", "current"])
 def test_a_step_is_the_papers(scope):
     method, X, y = before_third_task(scope=scope, momentum=0.0, rate=0.5, epsilon=0.3)
-    state = method.noise.get_state()
-    noise = torch.empty_like(X).uniform_(-0.3, 0.3, generator=method.noise)
-    method.noise.set_state(state)
+    state = method.random.get_state()
+    noise = torch.empty_like(X).uniform_(-0.3, 0.3, generator=method.random)
+    method.random.set_state(state)
     expected = brute_force(method, X, y, noise)
     before = [parameter.detach().clone() for parameter in method.network.parameters()]
     method.step(X, y)
@@ -85,16 +89,65 @@ def test_a_step_is_the_papers(scope):
         torch.testing.assert_close(parameter.detach(), wanted, rtol=1e-4, atol=1e-6)
 
 
-def test_a_stack_of_networks_gives_what_each_gives():
-    networks = [before_third_task()[0].network for _ in range(2)]
-    with torch.no_grad():
-        for parameter in networks[1].parameters():
-            parameter.mul_(1.5)
-        stack = {name: torch.stack([n.get_parameter(name) for n in networks]) for name in networks[0].state_dict()}
-        X = torch.randn(2, 5, 6)
-        torch.testing.assert_close(
-            stacked_logits(stack, X), torch.stack([n(x) for n, x in zip(networks, X, strict=True)])
-        )
+@pytest.mark.parametrize("scope", ["seen", "current"])
+def test_each_sample_goes_through_the_network_of_its_own_task(scope):
+    method, X, y = before_third_task(scope=scope, rate=5.0)
+    shuffled = torch.randperm(len(y), generator=torch.Generator().manual_seed(1))
+    X, y = X[shuffled], y[shuffled]
+    task = y // 2
+    first, _ = method.descents(X, y, task)
+    elsewhere = X.flip(0) + 1
+    given, gave = recorded(method.network, elsewhere, first, task[:, None] == task)
+    for number in (0, 2):
+        mine = task == number
+        own = copy.deepcopy(method.network)
+        loss_of(own, X[mine], y[mine], range(6) if scope == "seen" else CLASSES_OF[number]).backward()
+        torch.optim.SGD(own.parameters(), lr=5.0).step()
+        with torch.no_grad():
+            logits, common = own(elsewhere[mine]), method.network(elsewhere[mine])
+            last = own.features(elsewhere[mine])
+        assert (logits - common).abs().max() > 0.1
+        torch.testing.assert_close(gave[method.network.head].detach()[mine], logits)
+        torch.testing.assert_close(given[method.network.head].detach()[mine], last)
+    assert set(given) == set(gave) == set(layers(method.network))
+
+
+@pytest.mark.parametrize("elements", [1, 50, ari.ELEMENTS])
+def test_tasks_are_fused_by_the_square_of_how_far_they_move(elements, monkeypatch):
+    monkeypatch.setattr(ari, "ELEMENTS", elements)
+    generator = torch.Generator().manual_seed(0)
+    moves, given = (torch.randn(9, width, generator=generator) for width in (4, 5))
+    task = torch.tensor([3, 0, 3, 1, 0, 3, 1, 3, 0])
+    of_task = {k: sum(torch.outer(moves[j], given[j]) for j in range(9) if task[j] == k) for k in (0, 1, 3)}
+    weights = {k: move.abs().sum() ** 2 + OFFSET for k, move in of_task.items()}
+    expected = sum(weights[k] * of_task[k] for k in of_task) / sum(weights.values())
+    torch.testing.assert_close(fuse(moves, given, task == torch.arange(5)[:, None]), expected)
+
+
+class Watched(TorchDispatchMode):
+    """Notes the operations for which the host would have to wait for a device."""
+
+    def __init__(self):
+        super().__init__()
+        self.waits = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function.overloadpacket.__name__
+        masks = [index for index in args[1] if index.dtype == torch.bool] if name == "index" else []
+        if masks or name in ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "equal"):
+            self.waits.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("scope", ["seen", "current"])
+def test_a_step_does_not_wait_for_the_device(scope):
+    method, X, y = before_third_task(scope=scope)
+    with Watched() as watched:
+        X[y == 0], y.max().item()
+    assert watched.waits == ["index", "_local_scalar_dense"]
+    with Watched() as watched:
+        method.step(X, y)
+    assert watched.waits == []
 
 
 def test_the_gate_decides_what_the_network_sees():
