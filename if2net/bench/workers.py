@@ -102,8 +102,17 @@ def _start(steps: Any, data: Path | None, threads: int) -> None:
 
     global _worker
     _worker = (steps, data)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     threadpool_limits(threads)  # the BLAS of SciPy has threads of its own
+
+
+def _leave_with_parent() -> None:
+    """A killed parent cannot stop its workers, and they would go on for hours."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _do(work: Work, job: Job) -> Any:
