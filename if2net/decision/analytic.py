@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
 from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, solve
-from if2net.decision.ridge_choice import choose_ridge
+from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.rules import DecisionLayer, RuleConfig, thinning
 from if2net.decision.statistics import one_hot
 from if2net.decision.updated import MOST_ROWS, UpdatedInverse
@@ -43,7 +43,8 @@ class Analytic(DecisionLayer):
             return self.config.ridge
         if self._ridge is None:
             classes = thinning(self.classes, CHOOSING_CLASSES)
-            self._ridge = choose_ridge(*(part.thinned(slice(None), classes) for part in (self.fitting, self.held)))
+            fitting, held = (part.thinned(slice(None), classes) for part in (self.fitting, self.held))
+            self._ridge = choose_ridge(fitting, held, SLACK if held.width == self.width else SLACK_OF_SOME)
         return self._ridge
 
     @property

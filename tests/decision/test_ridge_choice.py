@@ -7,6 +7,7 @@ from if2net.decision.ridge_choice import (
     ENOUGH_HELD_OUT,
     LARGEST_RIDGE,
     SLACK,
+    SLACK_OF_SOME,
     SMALLEST_RIDGE,
     choose_ridge,
     smallest_ridge,
@@ -61,6 +62,16 @@ def test_the_chosen_ridge_fits_the_held_out_samples_nearly_as_well_as_any_decade
         return held_out_error(fitting, held, absolute_ridge(fitting.G, ridge))
 
     assert error(choose_ridge(fitting, held)) <= 1.01 * SLACK * min(error(10.0**decade) for decade in range(-8, 3))
+
+
+def test_less_slack_chooses_a_larger_ridge_and_none_the_best(counted, task):
+    V, y = task(120, 40, 4)
+    fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])
+    best, near, wide = (choose_ridge(fitting, held, slack) for slack in (1.0, SLACK_OF_SOME, 2.0))
+    assert best >= near > wide
+    alpha = absolute_ridge(fitting.G, best)
+    less, least, more = (held_out_error(fitting, held, alpha * factor) for factor in (10**-0.5, 1, 10**0.5))
+    assert least <= 1.001 * min(less, more)
 
 
 def test_a_gram_matrix_that_no_ridge_can_mend_still_ends_the_search(counted, task):

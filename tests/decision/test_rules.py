@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from if2net.decision import Analytic, RuleConfig, rules
-from if2net.decision.ridge_choice import choose_ridge
+from if2net.decision.ridge_choice import SLACK_OF_SOME, choose_ridge
 from if2net.decision.symmetric import symmetric
 
 
@@ -33,7 +33,7 @@ def test_a_wide_layer_holds_out_statistics_of_some_features_only(thinned, data, 
     fitting = counted(V[~held][:, ::5].contiguous(), y[~held], classes=4)
     torch.testing.assert_close(symmetric(layer.fitting.G), symmetric(fitting.G))
     torch.testing.assert_close(layer.fitting.Q, fitting.Q)
-    assert layer.ridge == choose_ridge(fitting, layer.held)
+    assert layer.ridge == choose_ridge(fitting, layer.held, SLACK_OF_SOME)
 
 
 def test_the_final_beta_has_all_features_and_all_samples(thinned, data):
