@@ -78,8 +78,8 @@ class IF2Net:
                 f"Class {label!r} has {int(decision.counts[too_many[0]])} learned samples, and "
                 f"{int(asked[too_many[0]])} were to be forgotten; only what was learned can be forgotten."
             )
-        for block, its_columns in learning.blocks(samples, columns):
-            decision.subtract(*learning.counted(self, block, its_columns))
+        for block in learning.blocks(self, samples, columns):
+            decision.subtract(*learning.counted(self, *block))
         left = (decision.counts > 0).nonzero().flatten()
         if len(left) == 0:
             self.new_decision()  # not even rounding is left

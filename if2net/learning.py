@@ -36,6 +36,9 @@ STARTING = 65_536
 IN_PLACE = 16_384
 
 
+Block = tuple[Tensor, Tensor, Tensor]  # samples, their columns of Q, and which of them are held out
+
+
 def stream(net: IF2Net, X: Any) -> Samples:
     """X to be gone over block by block: where it is long it stays in host memory, and `check` is to come later."""
     config = net.config
@@ -53,15 +56,17 @@ def _looks_good(net: IF2Net, X: Tensor) -> Tensor:
     return finite if net.encoder is None else finite & (net.encoder.farthest(X) <= inputs.largest(X.dtype))
 
 
-def blocks(X: Samples, columns: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """What is counted at a time, with the columns of Q."""
-    size = COUNTED[X.device.type]
-    return zip(X.split(size), columns.split(size), strict=True)
+def blocks(net: IF2Net, X: Samples, columns: Tensor) -> Iterator[Block]:
+    """What is counted at a time. What is all here is hashed first: BLAS keeps its threads awake between products."""
+    size, share = COUNTED[X.device.type], net.config.holdout
+    held = held_out(X, share).split(size) if isinstance(X, Tensor) else None
+    for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
+        yield block, its_columns, held_out(block, share) if held is None else held[place]
 
 
-def counted(net: IF2Net, X: Tensor, columns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """What a decision layer counts of a block: V, the columns of Q, and which samples are held out."""
-    return encode(net, X), columns, held_out(X, net.config.holdout)
+def counted(net: IF2Net, X: Tensor, columns: Tensor, held: Tensor) -> Block:
+    """What a decision layer counts of a block: V in the place of X."""
+    return encode(net, X), columns, held
 
 
 def encode(net: IF2Net, X: Tensor) -> Tensor:
@@ -123,7 +128,7 @@ def _decide(net: IF2Net, X: Samples, columns: Tensor, report: Report | None) -> 
     classes = len(net.labels)
     if isinstance(net.decision, Gradient):
         net.decision.grow(classes)
-        parts = [(encode(net, block), held_out(block, net.config.holdout)) for block, _ in blocks(X, columns)]
+        parts = [(encode(net, block), held) for block, _, held in blocks(net, X, columns)]
         V, held = (torch.cat(part) for part in zip(*parts, strict=True))
         check(X)
         net.decision.learn(V, columns, held, report)
@@ -136,8 +141,8 @@ def _decide(net: IF2Net, X: Samples, columns: Tensor, report: Report | None) -> 
     # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
     aside = net.empty_decision()
     aside.grow(classes)
-    for block, its_columns in blocks(X, columns):
-        aside.add(*counted(net, block, its_columns))
+    for block in blocks(net, X, columns):
+        aside.add(*counted(net, *block))
     check(X)
     if isinstance(net.decision, Analytic) and isinstance(aside, Analytic) and net.decision.classes:
         net.decision.grow(classes)
@@ -150,15 +155,15 @@ def _count_in_place(net: IF2Net, decision: Analytic, X: Tensor, columns: Tensor)
     """Without statistics of their own, which take long to fill where they are wide; interrupted, it is taken back."""
     before, classes = decision.classes, len(net.labels)
     if decision.few(len(X)):
-        few = counted(net, X, columns)
+        few = counted(net, X, columns, held_out(X, net.config.holdout))
         with uninterrupted():
             decision.update(*few, classes)
         return
     decision.settle()
     decision.grow(classes)
-    done: list[tuple[Tensor, Tensor]] = []
+    done: list[Block] = []
     try:
-        for block in blocks(X, columns):
+        for block in blocks(net, X, columns):
             part = counted(net, *block)
             with uninterrupted():
                 decision.add(*part)

@@ -5,12 +5,16 @@ What lies above the diagonal is never read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
 from if2net.products import Halves
+
+# The BLAS of SciPy, loaded later, keeps its threads awake for a while after each call, in the way of torch's own.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 BLOCK = 512
 # Tensor cores are so fast that only large blocks keep all of them busy.
