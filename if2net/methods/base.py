@@ -40,6 +40,14 @@ class Method(ABC):
         """Settings that differ from the dataclass's own under this protocol."""
         return {}
 
+    def generator(self, salt: int) -> torch.Generator:
+        """Randomness that depends on the seed, the number of the task and the salt alone."""
+        return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
+
+    def device_generator(self, salt: int) -> torch.Generator:
+        """The same, for what is drawn where it is used, at every step."""
+        return torch.Generator(self.device).manual_seed(self.generator(salt).initial_seed())
+
     @abstractmethod
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         """Learn the next task."""

@@ -7,7 +7,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+Step = Callable[[Tensor, Tensor], None]  # on samples and their labels
 WARM_UP = 3  # steps before the recording, in which optimiser and libraries make their buffers
+
+
+def taking(
+    step: Step, X: Tensor, y: Tensor, *, replayed: bool, size: int, random: torch.Generator | None
+) -> Callable[[Tensor], None]:
+    """The step for the samples at given places; it may be replayed on a GPU alone."""
+
+    def take(batch: Tensor) -> None:
+        step(X[batch], y[batch])
+
+    return Replayed(take, min(size, len(X)), random) if replayed and X.is_cuda else take
 
 
 class Replayed:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -12,7 +11,7 @@ from torch.nn import functional as F
 
 from if2net.errors import diverged
 from if2net.methods.base import Costs, Method, bytes_of
-from if2net.methods.cuda_graph import Replayed
+from if2net.methods.cuda_graph import taking
 from if2net.methods.network import Network
 from if2net.methods.settings import TrainerSettings
 
@@ -109,10 +108,11 @@ class Trainer(Method):
     def train(self, X: Tensor, y: Tensor) -> None:
         """Minimise the loss over these samples."""
         self.optimiser = torch.optim.SGD(self.trained(), lr=self.settings.rate, momentum=self.settings.momentum)
-        generator, take = self.generator(salt=2), self._taking(X, y)
+        generator, size = self.generator(salt=2), self.settings.batch_size
+        take = taking(self.step, X, y, replayed=self.replays, size=size, random=self.random)
         for _ in range(self.epochs(len(X))):
             order = torch.randperm(len(X), generator=generator).to(self.device)
-            for batch in order.split(self.settings.batch_size):
+            for batch in order.split(size):
                 take(batch)
 
     def epochs(self, samples: int) -> int:
@@ -128,24 +128,6 @@ class Trainer(Method):
         self.before_step(X, y)
         self.optimiser.step()
         self.after_step()
-
-    def generator(self, salt: int) -> torch.Generator:
-        """Randomness that depends on the seed, the number of the task and the salt alone."""
-        return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
-
-    def device_generator(self, salt: int) -> torch.Generator:
-        """The same, for what is drawn where it is used, at every step."""
-        return torch.Generator(self.device).manual_seed(self.generator(salt).initial_seed())
-
-    def _taking(self, X: Tensor, y: Tensor) -> Callable[[Tensor], None]:
-        """A step on the samples at given places."""
-
-        def take(batch: Tensor) -> None:
-            self.step(X[batch], y[batch])
-
-        if self.replays and self.device.type == "cuda":
-            return Replayed(take, min(self.settings.batch_size, len(X)), self.random)
-        return take
 
     def _make_room(self, classes: int) -> None:
         if self.tasks == 0:

@@ -7,8 +7,9 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from if2net.methods import ari
-from if2net.methods.ari import ARI, OFFSET, ARISettings, fuse, recorded
+from if2net.methods.ari import ARI, OFFSET, ARISettings, fuse
 from if2net.methods.layers import layers
+from if2net.methods.task_networks import recorded
 
 CLASSES_OF = {0: (0, 1), 1: (2, 3), 2: (4, 5)}
 
