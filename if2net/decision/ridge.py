@@ -33,7 +33,8 @@ def factor(G: Tensor, alpha: float) -> Tensor:
 
 def apply_inverse(lower: Tensor, B: Tensor) -> Tensor:
     """(LLᵀ)⁻¹B by two triangular solves, which unlike `cholesky_solve` do not copy the factor."""
-    padded = pad(B.to(lower.dtype), (0, 0, 0, len(lower) - len(B)))
+    more = len(lower) - len(B)
+    padded = pad(B.to(lower.dtype), (0, 0, 0, more)) if more else B.to(lower.dtype)
     half = torch.linalg.solve_triangular(lower, padded, upper=False)
     return torch.linalg.solve_triangular(lower.mT, half, upper=True)[: len(B)]
 
