@@ -24,8 +24,11 @@ class Preprocessing:
 
     def __call__(self, pixels: Tensor) -> Tensor:
         """N×H×W×3 bytes to N×3×H×W numbers; the memory stays as it is, channels last, which is also the fastest."""
-        mean, scale = (torch.tensor(values, device=pixels.device) for values in (self.mean, self.scale))
-        return ((pixels.float() - mean) / scale).permute(0, 3, 1, 2)
+        # Whole rows at once: with three numbers at a time nothing is vectorised.
+        mean, scale = (
+            torch.tensor(values, device=pixels.device).repeat(pixels.shape[2]) for values in (self.mean, self.scale)
+        )
+        return (pixels.flatten(2) - mean).div_(scale).view(pixels.shape).permute(0, 3, 1, 2)
 
     def resized(self, size: int) -> Preprocessing:
         """The same for inputs of another size."""

@@ -33,7 +33,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Network:
     path = getattr(weights, f"EfficientnetLite{number}ModelFile").get_model_file_path()
     module = architecture.EfficientNet.from_name(name)
     module.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
-    _pad_inside(module)
+    module.forward = module.extract_features  # what follows is the classifier of ImageNet
     size = SIZES[name]
     return Network(
         name,
@@ -46,19 +46,10 @@ def load(name: str, device: torch.device | str = "cpu") -> Network:
     )
 
 
-def _pad_inside(module: torch.nn.Module) -> None:
-    """Let convolutions pad by themselves where both sides get the same, which spares a copy of every map."""
-    for convolution in module.modules():
-        padding = getattr(getattr(convolution, "static_padding", None), "padding", None)
-        if isinstance(convolution, torch.nn.Conv2d) and padding is not None and len(set(padding)) == 1:
-            convolution.padding = (padding[0], padding[0])
-            convolution.static_padding = torch.nn.Identity()
-
-
 def _stages(module: torch.nn.Module) -> tuple[str, ...]:
-    """The last block at each resolution but the first, then the head's activation."""
+    """The last block at each resolution but the first, then the network's own output."""
     blocks = list(module._blocks)  # type: ignore[arg-type]
     before_stride = [
         index - 1 for index, block in enumerate(blocks) if index > 1 and block._depthwise_conv.stride[0] == 2
     ]
-    return (*(f"_blocks.{index}" for index in [*before_stride, len(blocks) - 1]), "_swish")
+    return (*(f"_blocks.{index}" for index in [*before_stride, len(blocks) - 1]), "")

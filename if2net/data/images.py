@@ -125,7 +125,8 @@ def _keeping_rotation(converted: Image.Image, original: Image.Image) -> Image.Im
 def _upright(image: Image.Image) -> Image.Image:
     from PIL import ImageOps
 
-    return ImageOps.exif_transpose(image)
+    ImageOps.exif_transpose(image, in_place=True)
+    return image
 
 
 def _too_large(path: Path) -> str:

