@@ -78,6 +78,23 @@ def test_what_the_page_says_of_dogs_is_so(tasks, best):
     assert all(f"{acc[name]:.2f}" in PAGE for name in ("if2net", "ranpac", best))
 
 
+def test_what_the_page_says_of_cub_is_so():
+    best = 0.0
+    for section in gathered(read("figure-cub", RESULTS / "figure-cub")):
+        acc = {entry.name: 100 * entry.summary["acc_mean"] for entry in section.series}
+        compared = [name for name in acc if name not in ("joint", "none", "ncm", "slda", "ranpac", "acil", "if2net")]
+        assert acc["if2net"] > max(acc[name] for name in [*compared, "acil", "slda"])
+        assert acc["ranpac"] > acc["if2net"] > 1.3 * acc["joint"]
+        assert all(f"{acc[name]:.2f}" in PAGE for name in ("if2net", "ranpac"))
+        if "efficientnet" in str(section.scenario):
+            assert max(compared, key=acc.get) == "pcl"
+        else:
+            assert 0.7 < acc["ranpac"] - acc["if2net"] < 1.4
+            best = max(best, *(acc[name] for name in compared))
+            assert section.tasks != 20 or acc["bic"] == best
+    assert f"{best:.2f}" == "33.88"
+
+
 def test_training_is_as_the_page_says():
     for name in IMAGES.NAMES:
         assert all(dict(part.own)["steps"] == 300 for part in TABLES[name][1]())
