@@ -97,15 +97,19 @@ def growth() -> dict[str, dict[str, float]]:
         "samples": {str(count): learn(learner(), Data(2000).task(count)) for count in (2000, 8000, 32000)},
         "width": {str(width): learn(learner(), Data(width).task(2000)) for width in (1000, 2000, 4000, 8000)},
         "classes": {str(count): learn(learner(), Data(2000).task(4000, count)) for count in (10, 100, 1000)},
-        "tasks": by_task(),
+        "tasks": by_task(samples=2000),
+        "small_tasks": by_task(samples=200),
     }
     return {name: {key: value / next(iter(row.values())) for key, value in row.items()} for name, row in rows.items()}
 
 
-def by_task(width: int = 2000, tasks: int = 1000) -> dict[str, float]:
-    """Ten classes that come back: the median of some tasks around each place, so that a hiccup does not count."""
+def by_task(samples: int, width: int = 2000, tasks: int = 1000) -> dict[str, float]:
+    """Ten classes that come back: the median of some tasks around each place, so that a hiccup does not count.
+
+    As long as all samples are fewer than the features, the ridge is harder to choose, and a task takes longer.
+    """
     data, net = Data(width), learner()
-    took = [learn(net, data.task(200)) for _ in range(tasks + 10)]
+    took = [learn(net, data.task(samples)) for _ in range(tasks + 10)]
     return {str(place): sorted(took[place - 1 : place + 8])[4] for place in (2, 10, 100, tasks)}
 
 

@@ -18,7 +18,7 @@ from if2net import inputs, learning, modelfile, snapshot
 from if2net.config import Config
 from if2net.decision import RULES, Analytic, DecisionLayer, Report
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
-from if2net.encoder.rowwise import rowwise, rowwise_product
+from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.labels import Labels
 from if2net.streamed import Samples, check
@@ -139,9 +139,9 @@ class IF2Net:
         """
         decision = self._learned()
         samples = learning.stream(self, X)
-        tweak = self._tweak_for(samples, task, transductive)
-        beta = decision.beta[:, self.labels.sorted_columns].to(self.config.torch_dtype)
-        scores = rowwise(lambda block: rowwise_product(self._encoder.encode(block, tweak), beta), samples)
+        encode = self._encoder.encoding(self._tweak_for(samples, task, transductive))
+        times_beta = RowwiseFactor(decision.beta[:, self.labels.sorted_columns].to(self.config.torch_dtype))
+        scores = rowwise(lambda block: times_beta(encode(block)), samples)
         check(samples)
         return scores
 

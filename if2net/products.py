@@ -75,21 +75,32 @@ class Halves:
         return _sum_of_products(products)[: self.columns, :classes]
 
 
-def product(A: Tensor, B: Tensor, added: Tensor | None = None) -> Tensor:
-    """AB, and a row `added` to each of its rows. A row of it depends on that row of A alone.
+class Factor:
+    """B of products AB, made ready once where there are many A's.
 
     Where B has small rows for large columns of A, as weights do, the columns take over their size: (AD)(D⁻¹B).
+    """
+
+    def __init__(self, B: Tensor) -> None:
+        self.matrix, self.halves = B, None
+        if by_halves(B, len(B)):
+            D = _size(B, 1)
+            self.D = torch.where(D.isfinite(), D, 1.0)
+            self.halves = Halves(B / self.D, 0)
+
+
+def product(A: Tensor, B: Tensor | Factor, added: Tensor | None = None) -> Tensor:
+    """AB, and a row `added` to each of its rows. A row of it depends on that row of A alone.
 
     >>> product(torch.ones(2, 3), torch.eye(3), torch.tensor([1.0, 2.0, 3.0])).tolist()
     [[2.0, 3.0, 4.0], [2.0, 3.0, 4.0]]
     """
-    if not by_halves(A, A.shape[1]):
-        return A @ B if added is None else torch.addmm(added, A, B)
-    D = _size(B, 1)
-    D = torch.where(D.isfinite(), D, 1.0)
-    left, right = Halves(A * D.T, 1), Halves(B / D, 0)
+    factor = B if isinstance(B, Factor) else Factor(B)
+    if factor.halves is None:
+        return A @ factor.matrix if added is None else torch.addmm(added, A, factor.matrix)
+    left, right = Halves(A * factor.D.T, 1), factor.halves
     pairs = ((_left(a, 1), _right(b, 0)) for a, b in zip(left.pieces, right.pieces, strict=True))
-    total = _sum_of_products(pairs)[: len(A), : B.shape[1]].mul_(left.unit)
+    total = _sum_of_products(pairs)[: len(A), : factor.matrix.shape[1]].mul_(left.unit)
     return total.mul_(right.unit) if added is None else torch.addcmul(added, total, right.unit)
 
 

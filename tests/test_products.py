@@ -6,7 +6,7 @@ import torch
 from if2net import IF2Net, products
 from if2net.decision.statistics import Statistics, one_hot
 from if2net.decision.symmetric import BLOCK_OF_HALVES, add_gram, add_gram_of_halves, symmetric, zeros
-from if2net.products import FEWEST, PIECE, Halves, product
+from if2net.products import FEWEST, PIECE, Factor, Halves, product
 
 # Of errors relative to ‖a‖‖b‖, which for G is √(Gᵢᵢ Gⱼⱼ).
 BOUND = 2.0**-20
@@ -96,6 +96,15 @@ def test_a_row_of_a_product_does_not_depend_on_the_others():
     others = A.clone()
     others[1:] *= 1e9
     assert torch.equal(product(A, B)[0], product(others, B)[0])
+
+
+@pytest.mark.usefixtures("halves_everywhere")
+def test_a_factor_that_was_made_ready_gives_the_same_bits_for_every_batch():
+    B = random(400, 32, seed=1)
+    ready = Factor(B)
+    for seed in (0, 2):
+        A = random(64, 400, seed=seed)
+        assert torch.equal(product(A, ready, B[0]), product(A, B, B[0]))
 
 
 @pytest.mark.usefixtures("halves_everywhere")

@@ -12,7 +12,7 @@ from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import Standardiser
 from if2net.errors import ConfigurationError, unknown
-from if2net.products import product
+from if2net.products import Factor, product
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -101,7 +101,8 @@ class DenseEncoder:
             self.weights.append(drawn.to(X.dtype))
             inputs = blocks.width
         if self.config.centre:
-            sums = [self._hidden(batch, self.weights).sum(dim=0) for batch in X.split(4096)]
+            layers = _layers(self.weights)
+            sums = [self._hidden(batch, layers).sum(dim=0) for batch in standardised.split(4096)]
             self.centre = torch.stack(sums).sum(dim=0) / len(X)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
@@ -112,7 +113,7 @@ class DenseEncoder:
         for blocks, weights in zip(self.config.layers, self.weights, strict=True):
             statistics = TweakStatistics(blocks, len(weights), weights.device)
             for X in batches:
-                V = _with_ones(self._hidden_from_standardised(self._standardiser(X), found))
+                V = _with_ones(self._hidden(self._standardiser(X), _layers(found)))
                 drifted = self._activate(V @ weights)
                 statistics.add(drifted, V)
             found.append(tweak(statistics, self.config.strength, self.config.solver).to(weights.dtype))
@@ -120,16 +121,12 @@ class DenseEncoder:
 
     def encode(self, X: Tensor, tweak: Tweak) -> Tensor:
         """V, the representation of X: tweaked responses where there is a tweak, drifted ones where not."""
-        standardised = self._standardiser(X)
-        parts = []
-        if self.config.layers:
-            hidden = self._hidden_from_standardised(standardised, tweak or self.weights)
-            parts.append(hidden if self.centre is None else hidden - self.centre)
-        if self.config.direct:
-            parts.append(standardised)
-        if self.config.bias:
-            parts.append(torch.ones_like(X[:, :1]))
-        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+        return self.encoding(tweak)(X)
+
+    def encoding(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
+        """`encode` for many batches: what depends on the weights alone is done once."""
+        layers = _layers(tweak or self.weights)
+        return lambda X: self._encoded(X, layers)
 
     def farthest(self, X: Tensor) -> Tensor:
         """How far from the first data X goes, in its spreads: one number, on the device."""
@@ -160,13 +157,34 @@ class DenseEncoder:
     def _activate(self, response: Tensor) -> Tensor:
         return ACTIVATIONS[self.config.activation](response)
 
-    def _hidden(self, X: Tensor, layers: list[Tensor]) -> Tensor:
-        return self._hidden_from_standardised(self._standardiser(X), layers)
+    def _encoded(self, X: Tensor, layers: list[_Layer]) -> Tensor:
+        standardised = self._standardiser(X)
+        parts = []
+        if layers:
+            hidden = self._hidden(standardised, layers)
+            parts.append(hidden if self.centre is None else hidden - self.centre)
+        if self.config.direct:
+            parts.append(standardised)
+        if self.config.bias:
+            parts.append(torch.ones_like(X[:, :1]))
+        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
-    def _hidden_from_standardised(self, V: Tensor, layers: list[Tensor]) -> Tensor:
-        for weights in layers:
-            V = self._activate(product(V, weights[:-1], weights[-1]))
+    def _hidden(self, standardised: Tensor, layers: list[_Layer]) -> Tensor:
+        V = standardised
+        for layer in layers:
+            V = self._activate(product(V, layer.weights, layer.bias))
         return V
+
+
+class _Layer:
+    """The weights of a layer, ready for many batches, and its bias, which is their last row."""
+
+    def __init__(self, weights: Tensor) -> None:
+        self.weights, self.bias = Factor(weights[:-1]), weights[-1]
+
+
+def _layers(tweak: Tweak) -> list[_Layer]:
+    return [_Layer(weights) for weights in tweak]
 
 
 def _with_ones(V: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from if2net.products import product
+from if2net.products import Factor, product
 from if2net.streamed import Samples
 
 ROWS = {"cpu": 128, "cuda": 8192}
@@ -29,7 +29,19 @@ def rowwise(function: Callable[[Tensor], Tensor], X: Samples) -> Tensor:
     return torch.cat(found)
 
 
+class RowwiseFactor:
+    """Weights for products VB whose rows have the same bits in any batch, made ready once.
+
+    The columns are padded to a round number; a narrow product goes other ways for other rows.
+    """
+
+    def __init__(self, weights: Tensor) -> None:
+        self.columns = weights.shape[1]
+        self.factor = Factor(pad(weights, (0, -self.columns % COLUMNS)).contiguous())
+
+    def __call__(self, V: Tensor) -> Tensor:
+        return product(V, self.factor)[:, : self.columns]
+
+
 def rowwise_product(V: Tensor, weights: Tensor) -> Tensor:
-    """V @ weights with the columns padded to a round number; a narrow product goes other ways for other rows."""
-    classes = weights.shape[1]
-    return product(V, pad(weights, (0, -classes % COLUMNS)).contiguous())[:, :classes]
+    return RowwiseFactor(weights)(V)
