@@ -58,14 +58,11 @@ class ImageFolders:
     """
 
     def __init__(self, folders: Sequence[Path], extractor: Extractor, show: Show | None = None) -> None:
-        self._labels = {
-            path: name
-            for folder in folders
-            for name, paths in _classes(folder, extractor.backbone).items()
-            for path in paths
-        }
+        classes = [_classes(folder, extractor.backbone) for folder in folders]
+        self._labels = {path: name for part in classes for name, paths in part.items() for path in paths}
         self.files = ImageFiles(list(self._labels), extractor, show)
         self.left_out = {part: _no_images(part) for folder in folders for part in without_images(folder)}
+        self.parts = sum(map(len, classes)) + len(self.left_out)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for paths, X in self.files:

@@ -14,8 +14,9 @@ from if2net.commands.options import BackboneOption, DataOption, DeviceOption
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from if2net.backbone.extractor import Extractor
     from if2net.backbone.pretraining import Epoch
-    from if2net.data import Scenario
+    from if2net.data import ImageDataset, Scenario
 
 # Of the images that could not be used, so many are named on the screen.
 NAMED = 20
@@ -38,8 +39,12 @@ def features(
     from if2net.data.scenario import DEFAULT_BACKBONE
 
     console = Console()
-    paths, named = _images(images, data, seed, str(resolve_device(device)), console)
+    files, scenario = _images(images, data)
+    if scenario is not None:
+        scenario = _with_backbone(scenario, seed, data, str(resolve_device(device)), console)
+    named = scenario.backbone if scenario is not None else None
     extractor = load_extractor(backbone or named or DEFAULT_BACKBONE, resolve_device(device))
+    paths = _paths(files, scenario, extractor)
     with counting("features", console) as show:
         found = extract(paths, extractor, show=show)
     console.print(
@@ -135,19 +140,19 @@ def _load_shown(scenario: Scenario, data: Path | None, device: str, console: Con
     summarise(refused, len(rows.train_y) + len(rows.test_y) + len(refused), console)
 
 
-def summarise(refused: dict[Path, str], total: int, console: Console) -> None:
+def summarise(refused: dict[Path, str], total: int, console: Console, what: str = "images") -> None:
     """Name what was left out."""
     if not refused:
         return
-    console.print(f"{len(refused):,} of {total:,} images were left out:", style="yellow", highlight=False)
+    console.print(f"{len(refused):,} of {total:,} {what} were left out:", style="yellow", highlight=False)
     for reason in list(refused.values())[:NAMED]:
         console.print(f"  {reason}", soft_wrap=True, highlight=False, markup=False)
     if len(refused) > NAMED:
         console.print(f"  and {len(refused) - NAMED:,} more", highlight=False)
 
 
-def _images(text: str, data: Path | None, seed: int, device: str, console: Console) -> tuple[list[Path], str | None]:
-    """All images of a dataset, a scenario or a folder; and the backbone that a scenario names."""
+def _images(text: str, data: Path | None) -> tuple[ImageDataset | list[Path], Scenario | None]:
+    """A dataset, or the images of a folder; and the scenario, where that is what was named."""
     from if2net.data import is_image_dataset, load_images, parse_scenario
     from if2net.data.files import images_under
     from if2net.data.scenario import is_scenario
@@ -160,6 +165,14 @@ def _images(text: str, data: Path | None, seed: int, device: str, console: Conso
     scenario = None if is_image_dataset(text) and not is_scenario(text) else parse_scenario(text)
     if scenario is not None and scenario.backbone is None:
         raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
-    found = load_images(scenario.dataset if scenario else text, data)
-    named = _with_backbone(scenario, seed, data, device, console).backbone if scenario else None
-    return [*found.train.paths, *found.test.paths], named
+    return load_images(scenario.dataset if scenario else text, data), scenario
+
+
+def _paths(files: ImageDataset | list[Path], scenario: Scenario | None, extractor: Extractor) -> list[Path]:
+    """All of them; of a scenario those of the classes that can be learned with this backbone."""
+    from if2net.backbone.rows import unseen
+
+    if isinstance(files, list):
+        return files
+    wanted = range(len(files.classes)) if scenario is None else unseen(files, extractor, scenario.classes)
+    return [path for part in (files.train, files.test) for path in part.of(wanted).paths]

@@ -60,6 +60,7 @@ def learn(
     from if2net.commands.images import summarise
 
     console = Console(stderr=True)
+    folders = None
     images = photographs.are_images(samples)
     net = _model_to_learn(model, seed, device, settings or [], photographs.SETTINGS if images else ())
     known = set(net.labels.known)
@@ -67,7 +68,7 @@ def learn(
     start = time.perf_counter()
     if images:
         _refuse("tables", label=label, cluster=cluster, workers=workers)
-        files = photographs.learn_images(net, samples, backbone, device, console)
+        folders = photographs.learn_images(net, samples, backbone, device, console)
     else:
         _refuse("images", backbone=backbone)
         tables.learn_tables(net, samples, label, cluster, workers)
@@ -76,8 +77,9 @@ def learn(
     typer.echo(f"Learned {_samples(net) - before:,} samples in {time.perf_counter() - start:.1f} s.")
     typer.echo(f"New classes: {', '.join(new[:20])}{' …' if len(new) > 20 else ''}" if new else "No new classes.")
     typer.echo(f"{model} now knows {len(net.classes):,} classes from {_samples(net):,} samples.")
-    if images:
-        summarise(files.refused, len(files), console)
+    if folders is not None:
+        summarise(folders.files.refused, len(folders.files), console)
+        summarise(folders.left_out, folders.parts, console, "folders")
 
 
 def predict(

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
     from rich.console import Console
 
-    from if2net.backbone.folder import ImageFiles
+    from if2net.backbone.folder import ImageFiles, ImageFolders
     from if2net.commands.model import Samples
     from if2net.learner import IF2Net
 
@@ -34,8 +33,8 @@ def are_images(paths: Sequence[Path]) -> bool:
 
 def learn_images(
     net: IF2Net, folders: Sequence[Path], backbone: str | None, device: str, console: Console
-) -> ImageFiles:
-    """The files know which of them could not be used."""
+) -> ImageFolders:
+    """They know what in them could not be used."""
     from if2net.backbone.folder import ImageFolders
     from if2net.backbone.remembered import extractor_for
     from if2net.commands.progress import counting
@@ -46,8 +45,7 @@ def learn_images(
         images = ImageFolders(folders, extractor, show)
         net.learn(images)
     net.backbone = remembered
-    images.files.refused |= images.left_out
-    return images.files
+    return images
 
 
 def images_to_predict(
@@ -62,13 +60,15 @@ def images_to_predict(
     extractor, _ = extractor_for(net, backbone, resolve_device(device))
     with counting("features", console) as show:
         images = folder.images_to_predict(paths, extractor, show)
-        pieces = list(images)  # all of them now, since a bar and the predictions do not go together on a screen
-    return _told(pieces, images, console)
+        for _ in images:  # into the cache, since a bar and the predictions do not go together on a screen
+            pass
+    images.show = None
+    return _told(images, console)
 
 
-def _told(pieces: list[tuple[list[Path], np.ndarray]], images: ImageFiles, console: Console) -> Samples:
+def _told(images: ImageFiles, console: Console) -> Samples:
     from if2net.commands.images import summarise
 
-    for paths, X in pieces:
+    for paths, X in images:
         yield [(path,) for path in paths], X
     summarise(images.refused, len(images), console)

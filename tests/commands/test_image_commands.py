@@ -66,6 +66,7 @@ def test_a_backbone_is_pretrained_and_its_classes_are_not_learned(if2net, photog
     name = f"folder:{photographs}"
     words = ["--classes", "2", "--architecture", "resnet56", "--epochs", "1", "--size", "8", "--out", "b.if2"]
     assert "epochs 1/1" in if2net("pretrain", name, *words, "--device", "cpu")
+    assert "20 images have" in if2net("features", f"{name}-2/1@b.if2")  # those of the other two classes
     if2net("run", f"{name}-2/1", "--backbone", "b.if2", "-m", "ncm")
     with pytest.raises(IF2NetError, match="choose at most 2 classes"):
         if2net("run", f"{name}-4/2", "--backbone", "b.if2", "-m", "ncm")
