@@ -108,12 +108,12 @@ def speed() -> list[str]:
 
 def limits() -> list[str]:
     found = benchmark("limits")
-    by_task = found["growth"]["tasks"]
     rows = {
         "filling G, of the rate of a float32 matrix product": f"{100 * found['shares']['filling_share']:.0f} %",
         "learning a task, ridge choice included, of the same": f"{100 * found['shares']['learning_share']:.0f} %",
         "one new sample until it can be predicted, of a factorisation": f"1/{1 / found['one_sample']['share']:.0f}",
-        "task 1,000, of task 2 (2,000 features)": f"{by_task['1000']:.2f}",
+        "task 1,000, of task 2 (2,000 features; 2,000 samples a task)": f"{found['growth']['tasks']['1000']:.2f}",
+        "the same with 200 samples a task": f"{found['growth']['small_tasks']['1000']:.2f}",
     }
     return facts(rows)
 
@@ -157,7 +157,7 @@ def image_commands() -> list[str]:
         parts = COMPARISONS[name][1]()
         sequences = "; ".join(title(part.scenario) for part in parts)
         backbones = "; ".join(dict.fromkeys(backbone(part) for part in parts))
-        memory = f"{dict(parts[0].own)['memory']:,}"
+        memory = next(f"{value:,}" for _, setting, value in parts[0].own if setting == "memory")
         rows.append([f"`if2net reproduce {name}`", sequences, backbones, state(name), memory])
     headings = ["command", "task sequences", "backbone", "results here", "exemplars at most"]
     return markdown(headings, rows, words=4).splitlines()
