@@ -14,14 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import inputs, learning, modelfile, snapshot
+from if2net import inputs, learning, modelfile, predicting, snapshot
 from if2net.config import Config
 from if2net.decision import RULES, Analytic, DecisionLayer, Report
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
-from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.labels import Labels
-from if2net.streamed import Samples, check
+from if2net.streamed import check
 from if2net.version import __version__
 
 
@@ -137,13 +136,7 @@ class IF2Net:
         `task` picks the representation of that task (aware); `transductive` solves the tweak again on X itself, so
         that a score depends on the rest of X. Without both, a score depends on its sample alone.
         """
-        decision = self._learned()
-        samples = learning.stream(self, X)
-        encode = self._encoder.encoding(self._tweak_for(samples, task, transductive))
-        times_beta = RowwiseFactor(decision.beta[:, self.labels.sorted_columns].to(self.config.torch_dtype))
-        scores = rowwise(lambda block: times_beta(encode(block)), samples)
-        check(samples)
-        return scores
+        return predicting.scored(self, self._learned(), X, task, transductive)
 
     def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """softmax(scores / τ), with τ fitted on held-out statistics."""
@@ -152,7 +145,7 @@ class IF2Net:
 
     def predict(self, X: Any, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
         """The class of every sample."""
-        best = self.scores(X, task=task, transductive=transductive).argmax(dim=1)
+        best = predicting.scored(self, self._learned(), X, task, transductive, lambda scores: scores.argmax(dim=1))
         return self.classes[best.cpu().numpy()]
 
     def free_share(self) -> float:
@@ -162,7 +155,7 @@ class IF2Net:
     def represent(self, X: Any, task: int | None = None) -> Tensor:
         """V, what the decision layer sees of X."""
         tensor = self.samples(X)
-        return self._encoder.encode(tensor, self._tweak_for(tensor, task, False))
+        return self._encoder.encode(tensor, predicting.tweak_for(self, tensor, task, False))
 
     # ------------------------------------------------------------------ files
 
@@ -243,18 +236,3 @@ class IF2Net:
     def new_encoder(self, features: int) -> DenseEncoder:
         config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
-
-    def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
-        if transductive:
-            check(X)
-            return self._encoder.tweak(X.split(learning.LEARNING_BLOCK))
-        if self.config.representation == "first":
-            return self.tweaks[0]
-        if task is None:
-            raise InputError(
-                "With one representation per task a prediction needs to know the task: give task=, or "
-                "transductive=True, or learn with representation='first'."
-            )
-        if not 0 <= task < len(self.tweaks):
-            raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
-        return self.tweaks[task]

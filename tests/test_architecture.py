@@ -22,6 +22,7 @@ LAYERS = {
     "config": 2,
     "snapshot": 2,
     "learning": 2,
+    "predicting": 2,
     "learner": 3,
     "estimator": 4,
     "methods": 4,
@@ -49,8 +50,8 @@ def imported_parts(path):
 
 
 def only_for_types(path, name):
-    """These two know the learner by its type alone."""
-    return path.name in ("snapshot.py", "learning.py") and name == "learner"
+    """These know the learner by its type alone."""
+    return path.name in ("snapshot.py", "learning.py", "predicting.py") and name == "learner"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

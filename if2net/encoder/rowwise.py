@@ -25,8 +25,12 @@ def rowwise(function: Callable[[Tensor], Tensor], X: Samples) -> Tensor:
     torch.Size([300])
     """
     rows = ROWS[X.device.type]
-    found = [function(pad(block, (0, 0, 0, rows - len(block))))[: len(block)] for block in X.split(rows)]
-    return torch.cat(found)
+    return torch.cat([function(_padded(block, rows))[: len(block)] for block in X.split(rows)])
+
+
+def _padded(block: Tensor, rows: int) -> Tensor:
+    """A block that is whole is not copied, as `pad` would."""
+    return block if len(block) == rows else pad(block, (0, 0, 0, rows - len(block)))
 
 
 class RowwiseFactor:
