@@ -44,14 +44,14 @@ def summary_table(section: Section) -> str:
     best = {column.key: best_by(section.series, column.key) for column in COLUMNS}
     rows = []
     for series in section.series:
-        cells = [
-            f'<td class="best">{column.cell(series)}</td>'
-            if series.name in best[column.key]
-            else f"<td>{column.cell(series)}</td>"
-            for column in COLUMNS
-        ]
+        cells = [_figure(column, series, best[column.key]) for column in COLUMNS]
         rows.append([_name(series, section), *cells, *(f"<td>{cost}</td>" for cost in costs(series.summary))])
     return table(["method", *(column.heading for column in COLUMNS), *COSTS], rows, "summary")
+
+
+def _figure(column: Column, series: Series, best: set[str]) -> str:
+    marked = ' class="best"' if series.name in best else ""
+    return f"<td{marked}>{column.cell(series)}</td>"
 
 
 def best_series(section: Section) -> Series:
@@ -107,17 +107,19 @@ def confusion_table(section: Section) -> str:
 
 
 def overview_table(sections: Sequence[Section]) -> str:
-    """ACC of every method in every section."""
+    """ACC of every method in every section, with the best of each section in bold."""
     names = list(dict.fromkeys(series.name for section in sections for series in section.series))
-    columns = [{series.name: series for series in section.series} for section in sections]
+    cells = [_accuracies(section) for section in sections]
     rows = [
-        [
-            f'<th scope="row">{escape(name)}</th>',
-            *(f"<td>{COLUMNS[0].cell(column[name]) if name in column else ''}</td>" for column in columns),
-        ]
+        [f'<th scope="row">{escape(name)}</th>', *(column.get(name, "<td></td>") for column in cells)]
         for name in names
     ]
-    return table(["ACC %", *(section.title for section in sections)], rows)
+    return table(["ACC %", *(section.title for section in sections)], rows, "summary")
+
+
+def _accuracies(section: Section) -> dict[str, str]:
+    best = best_by(section.series, "acc")
+    return {series.name: _figure(COLUMNS[0], series, best) for series in section.series}
 
 
 def table(headings: Iterable[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:

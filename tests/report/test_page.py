@@ -106,6 +106,16 @@ def test_several_results_have_an_overview_and_a_section_each(make_results):
     assert row(page, "if2net", "<nav>").count("75.00 ± 0.00") == 2
 
 
+def test_the_overview_marks_the_best_of_each_result(make_results, make_run):
+    ours = [make_run("if2net", R=[[1.0, None], [value, value]]) for value in (0.9, 0.6)]
+    protocols = ("agnostic", "aware")
+    page = page_of(
+        *(make_results(make_run("ncm"), run, protocol=name) for run, name in zip(ours, protocols, strict=True))
+    )
+    assert row(page, "if2net", "<nav>").endswith('<td class="best">90.00</td><td>60.00</td></tr>')
+    assert row(page, "ncm", "<nav>").endswith('<td>75.00</td><td class="best">75.00</td></tr>')
+
+
 def test_a_thousand_tasks_and_twenty_methods_make_a_light_page(large_results):
     page = page_of(large_results)
     assert len(page.encode()) < 5_000_000
