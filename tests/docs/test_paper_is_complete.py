@@ -35,7 +35,7 @@ def has_a_command(name):
 
 
 def has_a_result(name):
-    """Of a comparison: every method in every part."""
+    """Of a comparison: every method in every part, with five seeds."""
     folder = ROOT / "results" / name
     if name in ABLATIONS:
         return any(folder.rglob("results.json"))
@@ -44,7 +44,10 @@ def has_a_result(name):
 
 def methods_in(folder):
     file = folder / "results.json"
-    return {run["method"] for run in json.loads(file.read_text())["runs"]} if file.exists() else set()
+    seeds = {}
+    for run in json.loads(file.read_text())["runs"] if file.exists() else []:
+        seeds.setdefault(run["method"], set()).add(run["seed"])
+    return {method for method, found in seeds.items() if len(found) >= 5}
 
 
 def has_a_place_in_the_docs(name):
