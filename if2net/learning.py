@@ -81,7 +81,8 @@ def learn_arrays(net: IF2Net, X: Samples, labels: np.ndarray, report: Report | N
     encoder = net.encoder or _start(net, X)
     tweaks = list(net.tweaks)
     if not tweaks or net.config.representation == "per-task":
-        check(X)
+        if encoder.config.tweaked:  # else all of X would be gone over for nothing
+            check(X)
         tweaks.append(encoder.tweak(X.split(LEARNING_BLOCK)))
     # From here on nothing in the data can be wrong any more, but what is streamed: that is looked at as it goes by.
     before = (net.encoder, net.tweaks, net.decision, list(net.labels.known))

@@ -127,9 +127,16 @@ class DecisionLayer(ABC):
         self.held.restore("held", tensors)
         self._changed()
 
-    def _chosen(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor]:
-        rows = held.nonzero().flatten()  # once for both: a GPU is waited for until it knows how many they are
-        return V[:, self.features][rows].contiguous(), y[rows]
+    def _chosen(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What `held` counts: its features of the held-out rows.
+
+        On a GPU all rows and a mask: to pick the rows is to wait until it knows how many they are.
+        """
+        some = V[:, self.features]
+        if V.device.type == "cuda":
+            return some, y, held
+        rows = held.nonzero().flatten()
+        return some[rows].contiguous(), y[rows], None
 
     def _projector_alpha(self) -> float:
         return self.config.alpha

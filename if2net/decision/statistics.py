@@ -63,11 +63,12 @@ class Statistics:
         """Keep these classes only; what the others had must have been subtracted."""
         self.Q, self.counts = self.Q[:, columns].contiguous(), self.counts[columns]
 
-    def add(self, V: Tensor, y: Tensor) -> None:
-        self._count(V, y, 1)
+    def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
+        """Rows that a mask leaves out do not count, and nobody has to know how many they are."""
+        self._count(V, y, mask, 1)
 
-    def subtract(self, V: Tensor, y: Tensor) -> None:
-        self._count(V, y, -1)
+    def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
+        self._count(V, y, mask, -1)
 
     def merge(self, other: Statistics, columns: Tensor) -> None:
         """Add another learner's statistics; its class k is column columns[k] here."""
@@ -96,10 +97,12 @@ class Statistics:
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
         self.G, self.Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
 
-    def _count(self, V: Tensor, y: Tensor, sign: int) -> None:
+    def _count(self, V: Tensor, y: Tensor, mask: Tensor | None, sign: int) -> None:
         if len(V) == 0:
             return
-        V = V.to(self.G.dtype)
+        V, ones = V.to(self.G.dtype), torch.full_like(y, sign)
+        if mask is not None:
+            V, ones = torch.where(mask[:, None], V, 0), ones * mask
         halves = Halves.where_good(V, inner=0)
         if halves is None:
             self.Q.addmm_(V.T, one_hot(y, self.classes, V.dtype), alpha=sign)  # first, with V still in the cache
@@ -109,7 +112,7 @@ class Statistics:
             if len(self.G):
                 add_gram_of_halves(self.G, halves, sign)
             self.Q.addcmul_(halves.transposed_times_one_hot(y, self.classes), halves.unit.T, value=sign)
-        self.counts.scatter_add_(0, y, torch.full_like(y, sign))
+        self.counts.scatter_add_(0, y, ones)
 
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:

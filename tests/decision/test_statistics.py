@@ -57,6 +57,17 @@ def test_what_is_subtracted_was_never_there(task, width):
     assert_counts(statistics, V[15:], y[15:], 3)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_a_mask_leaves_out_does_not_count(task, width):
+    V, y = task(40, width, 3)
+    mask = torch.arange(40) % 3 == 0
+    statistics = counted(V, y, 3)
+    statistics.subtract(V, y, ~mask)
+    assert_counts(statistics, V[mask], y[mask], 3)
+    statistics.add(V, y, ~mask)
+    assert_counts(statistics, V, y, 3)
+
+
 def test_a_merge_is_as_if_one_had_seen_both_whatever_the_order_of_their_classes(task):
     V, y = task(40, BLOCK + 150, 3)
     ours = counted(V[:25], y[:25], 3)
