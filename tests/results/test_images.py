@@ -94,8 +94,10 @@ def test_what_the_page_says_of_twice_as_many_tasks_of_cifar_is_so():
     assert all(f"{twenty[name]:.2f}" in PAGE for name in ("if2net", "owm", "bic", "rps-net"))
 
 
-@pytest.mark.parametrize(("tasks", "peer"), [(10, "acil"), (25, "ranpac")])
-def test_what_the_page_says_of_tiny_imagenet_is_so(tasks, peer):
+@pytest.mark.parametrize(
+    ("tasks", "best", "peer"), [(10, "rps-net", "acil"), (25, "rps-net", "ranpac"), (50, "il2m", "ranpac")]
+)
+def test_what_the_page_says_of_tiny_imagenet_is_so(tasks, best, peer):
     (section,) = [
         section
         for section in gathered(read("table-imagenet-subset", RESULTS / "table-imagenet-subset"))
@@ -104,9 +106,21 @@ def test_what_the_page_says_of_tiny_imagenet_is_so(tasks, peer):
     acc = {entry.name: 100 * entry.summary["acc_mean"] for entry in section.series}
     assert len(acc) == 12
     assert ahead_in_every_order("table-imagenet-subset", tasks) == set(acc) - {"if2net"}
-    assert max(set(COMPARED) & set(acc), key=acc.get) == "rps-net"
+    assert max(set(COMPARED) & set(acc), key=acc.get) == best
     assert max(set(acc) - {"if2net"}, key=acc.get) == peer
-    assert all(f"{acc[name]:.2f}" in PAGE for name in ("if2net", "rps-net", peer))
+    assert all(f"{acc[name]:.2f}" in PAGE for name in ("if2net", best, peer))
+    (ours,) = [entry.summary for entry in section.series if entry.name == "if2net"]
+    assert f"{acc['if2net']:.2f} ± {100 * ours['acc_std']:.2f} with" in PAGE.replace("\n  ", " ")
+
+
+def test_what_the_page_says_of_more_tasks_of_tiny_imagenet_is_so():
+    found = gathered(read("table-imagenet-subset", RESULTS / "table-imagenet-subset"))
+    acc = [{entry.name: 100 * entry.summary["acc_mean"] for entry in section.series} for section in found]
+    lost = {name: acc[0][name] - acc[2][name] for name in acc[0]}
+    compared = sorted(set(COMPARED) & set(lost), key=lost.get)
+    assert lost["if2net"] < 0.5
+    assert (compared[0], compared[-1]) == ("il2m", "rps-net")
+    assert 1 < lost["il2m"] < lost["rps-net"] < 15
 
 
 @pytest.mark.parametrize(("tasks", "best"), [(5, "rps-net"), (10, "bic")])
