@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import inputs, learning, modelfile, predicting, snapshot
+from if2net import forgetting, inputs, learning, modelfile, predicting, snapshot
 from if2net.config import Config
 from if2net.decision import RULES, Analytic, DecisionLayer, Report
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
 from if2net.errors import ConfigurationError, InputError, ModelFileError
+from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
-from if2net.streamed import check
 from if2net.version import __version__
 
 
@@ -53,7 +53,8 @@ class IF2Net:
     def learn(self, X: Any, y: Any = None, report: Report | None = None) -> IF2Net:
         """Learn a task: arrays X and y, or an iterable of (X, y) batches such as a DataLoader.
 
-        If anything is wrong with the data, the learner stays as it was.
+        If anything is wrong with the data, the learner stays as it was. So it does after Ctrl-C, or, when that comes
+        at the very end, the task has been learned as a whole: `tasks` tells.
         """
         if inputs.is_batches(X, y):
             learning.learn_batches(self, X, report)
@@ -66,26 +67,7 @@ class IF2Net:
     def forget(self, X: Any, y: Any) -> IF2Net:
         """As if these samples had never been learned; exact. A class without samples is gone."""
         decision = self._exact("forget")
-        samples, labels = learning.stream(self, X), inputs.labels(y, len(X))
-        columns = self.columns(labels)
-        check(samples)
-        asked = torch.bincount(columns, minlength=len(self.labels))
-        too_many = (asked > decision.counts).nonzero().flatten().tolist()
-        if too_many:
-            label = self.labels.known[too_many[0]]
-            raise InputError(
-                f"Class {label!r} has {int(decision.counts[too_many[0]])} learned samples, and "
-                f"{int(asked[too_many[0]])} were to be forgotten; only what was learned can be forgotten."
-            )
-        for block in learning.blocks(self, samples, columns):
-            decision.subtract(*learning.counted(self, *block))
-        left = (decision.counts > 0).nonzero().flatten()
-        if len(left) == 0:
-            self.new_decision()  # not even rounding is left
-            self.labels = Labels()
-        elif len(left) < len(self.labels):
-            decision.keep(left)
-            self.labels.keep(left.tolist())
+        forgetting.forget(self, decision, learning.stream(self, X), inputs.labels(y, len(X)))
         return self
 
     def fork(self) -> IF2Net:
@@ -109,18 +91,19 @@ class IF2Net:
         theirs = other._exact("merge")
         self._check_exact("merge")
         snapshot.check_mergeable(self, other)
-        if self.encoder is None:
-            self.encoder, self.tweaks, self.backbone = other.encoder, list(other.tweaks), other.backbone
-            self.new_decision()
-        ours = self._exact("merge")
         new = [label for label in other.labels.known if label not in self.labels.known]
         if new:
             self.labels.check(np.array(new))
-        self.labels.known += new
-        ours.grow(len(self.labels))
-        columns = [self.labels.known.index(label) for label in other.labels.known]
-        ours.merge(theirs, torch.tensor(columns, dtype=torch.int64, device=self.config.torch_device))
-        self.tasks += other.tasks
+        with uninterrupted():
+            if self.encoder is None:
+                self.encoder, self.tweaks, self.backbone = other.encoder, list(other.tweaks), other.backbone
+                self.new_decision()
+            ours = self._exact("merge")
+            self.labels.known += new
+            ours.grow(len(self.labels))
+            columns = [self.labels.known.index(label) for label in other.labels.known]
+            ours.merge(theirs, torch.tensor(columns, dtype=torch.int64, device=self.config.torch_device))
+            self.tasks += other.tasks
         return self
 
     # ------------------------------------------------------------------ predicting

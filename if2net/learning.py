@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
-import signal
-import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from if2net.content import held_out
 from if2net.decision import Analytic, Gradient, Report
 from if2net.decision.analytic import WIDE
 from if2net.encoder import DenseEncoder
+from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.streamed import Samples, Streamed, check, worth_streaming
 
@@ -34,6 +34,8 @@ STARTING = 65_536
 
 # A task of at most so many samples is counted in place by a wide learner: taking it back would not take long.
 IN_PLACE = 16_384
+# And only as long as its squares are so many times those of everything learned: more would not leave it as it was.
+TAKEN_BACK = 8
 
 
 Block = tuple[Tensor, Tensor, Tensor]  # samples, their columns of Q, and which of them are held out
@@ -76,29 +78,23 @@ def encode(net: IF2Net, X: Tensor) -> Tensor:
 
 
 def learn_arrays(net: IF2Net, X: Samples, labels: np.ndarray, report: Report | None) -> None:
-    """Learn a task whose samples are all here."""
-    new = net.labels.check(labels)
-    encoder = net.encoder or _start(net, X)
-    tweaks = list(net.tweaks)
-    if not tweaks or net.config.representation == "per-task":
-        if encoder.config.tweaked:  # else all of X would be gone over for nothing
+    """Learn a task whose samples are all here.
+
+    Everything new is put together in a copy, and taken over in one step together with the statistics.
+    """
+    after = copy.copy(net)
+    after.labels = Labels([*net.labels.known, *net.labels.check(labels)])
+    after.encoder = net.encoder or _start(net, X)
+    if isinstance(X, Streamed):
+        X.looks_good, X.explain = partial(_looks_good, after), after.samples
+    if not net.tweaks or net.config.representation == "per-task":
+        if after.encoder.config.tweaked:  # else all of X would be gone over for nothing
             check(X)
-        tweaks.append(encoder.tweak(X.split(LEARNING_BLOCK)))
-    # From here on nothing in the data can be wrong any more, but what is streamed: that is looked at as it goes by.
-    before = (net.encoder, net.tweaks, net.decision, list(net.labels.known))
-    kept = dict(net.decision.tensors()) if isinstance(net.decision, Gradient) else None
-    net.encoder, net.tweaks = encoder, tweaks
-    try:
-        if net.decision is None:
-            net.new_decision()
-        net.labels.known += new
-        _decide(net, X, net.columns(labels), report)
-    except BaseException:
-        net.encoder, net.tweaks, net.decision, net.labels.known = before
-        if kept is not None and net.decision is not None:
-            net.decision.restore(kept)
-        raise
-    net.tasks += 1
+        after.tweaks = [*net.tweaks, after.encoder.tweak(X.split(LEARNING_BLOCK))]
+    after.tasks += 1
+    if after.decision is None:
+        after.new_decision()
+    _decide(net, after, X, after.columns(labels), report)
 
 
 def learn_batches(net: IF2Net, batches: Iterable[Any], report: Report | None) -> None:
@@ -125,76 +121,76 @@ def _start(net: IF2Net, X: Samples) -> DenseEncoder:
     return encoder
 
 
-def _decide(net: IF2Net, X: Samples, columns: Tensor, report: Report | None) -> None:
-    classes = len(net.labels)
-    if isinstance(net.decision, Gradient):
-        net.decision.grow(classes)
-        parts = [(encode(net, block), held) for block, _, held in blocks(net, X, columns)]
+def _decide(net: IF2Net, after: IF2Net, X: Samples, columns: Tensor, report: Report | None) -> None:
+    classes, decision = len(after.labels), after.decision
+    if isinstance(decision, Gradient):
+        after.decision = decision = copy.deepcopy(decision)
+        decision.grow(classes)
+        parts = [(encode(after, block), held) for block, _, held in blocks(after, X, columns)]
         V, held = (torch.cat(part) for part in zip(*parts, strict=True))
         check(X)
-        net.decision.learn(V, columns, held, report)
+        decision.learn(V, columns, held, report)
+        _take_over(net, after)
         return
-    if isinstance(net.decision, Analytic) and net.decision.classes and net.decision.width >= WIDE:
-        if isinstance(X, Tensor) and len(X) <= IN_PLACE:
-            _count_in_place(net, net.decision, X, columns)
-            return
-        net.decision.settle()
+    assert isinstance(decision, Analytic)
+    wide = decision.classes > 0 and decision.width >= WIDE
+    if wide and isinstance(X, Tensor) and len(X) <= IN_PLACE and _count_in_place(net, after, decision, X, columns):
+        return
     # Counted aside and then merged, so that a learner that is interrupted half-way is the one that it was.
-    aside = net.empty_decision()
+    aside = after.empty_decision()
     aside.grow(classes)
-    for block in blocks(net, X, columns):
-        aside.add(*counted(net, *block))
+    for block in blocks(after, X, columns):
+        aside.add(*counted(after, *block))
     check(X)
-    if isinstance(net.decision, Analytic) and isinstance(aside, Analytic) and net.decision.classes:
-        net.decision.grow(classes)
-        net.decision.merge(aside, torch.arange(classes, device=X.device))
-    else:
-        net.decision = aside
+    assert isinstance(aside, Analytic)
+    with uninterrupted():
+        if decision.classes:
+            decision.settle()
+            decision.grow(classes)
+            decision.merge(aside, torch.arange(classes, device=X.device))
+        else:
+            after.decision = aside
+        _take_over(net, after)
 
 
-def _count_in_place(net: IF2Net, decision: Analytic, X: Tensor, columns: Tensor) -> None:
-    """Without statistics of their own, which take long to fill where they are wide; interrupted, it is taken back."""
-    before, classes = decision.classes, len(net.labels)
+def _take_over(net: IF2Net, after: IF2Net) -> None:
+    vars(net).update(vars(after))  # one step: no signal comes in between
+
+
+def _count_in_place(net: IF2Net, after: IF2Net, decision: Analytic, X: Tensor, columns: Tensor) -> bool:
+    """Without statistics of their own, which take long to fill where they are wide; interrupted, it is taken back.
+
+    Not so where the new samples are much larger than the old ones, which would be lost in the rounding of these.
+    """
     if decision.few(len(X)):
-        few = counted(net, X, columns, held_out(X, net.config.holdout))
+        few = counted(after, X, columns, held_out(X, net.config.holdout))
         with uninterrupted():
-            decision.update(*few, classes)
-        return
-    decision.settle()
-    decision.grow(classes)
+            decision.update(*few, len(after.labels))
+            _take_over(net, after)
+        return True
+    before, most, size, whole = decision.classes, TAKEN_BACK * decision.total.trace, 0.0, False
     done: list[Block] = []
     try:
-        for block in blocks(net, X, columns):
-            part = counted(net, *block)
+        decision.settle()
+        decision.grow(len(after.labels))
+        for block in blocks(after, X, columns):
+            part = counted(after, *block)
+            size += float(part[0].square().sum(dtype=torch.float64))
+            if size > most:
+                return False
             with uninterrupted():
                 decision.add(*part)
                 done.append(block)
-    except BaseException:
         with uninterrupted():
-            for block in done:
-                decision.subtract(*counted(net, *block))
-            decision.keep(torch.arange(before, device=X.device))
-        raise
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until this is over. No thread but the main one is ever interrupted.
-
-    Blocking the signal would not do: another thread would take it, and Python interrupt the main one all the same.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is None:
-        yield
-        return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    try:
-        yield
+            _take_over(net, after)
+            whole = True
     finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            signal.raise_signal(signal.SIGINT)
+        if not whole:
+            with uninterrupted():
+                for block in done:
+                    decision.subtract(*counted(after, *block))
+                decision.keep(torch.arange(before, device=X.device))
+    return True
 
 
 def _streams(net: IF2Net, batches: Iterable[Any]) -> bool:

@@ -15,6 +15,7 @@ LAYERS = {
     "decision": 1,
     "content": 1,
     "inputs": 1,
+    "interrupts": 1,
     "labels": 1,
     "modelfile": 1,
     "products": 1,
@@ -22,6 +23,7 @@ LAYERS = {
     "config": 2,
     "snapshot": 2,
     "learning": 2,
+    "forgetting": 2,
     "predicting": 2,
     "learner": 3,
     "estimator": 4,
@@ -51,7 +53,7 @@ def imported_parts(path):
 
 def only_for_types(path, name):
     """These know the learner by its type alone."""
-    return path.name in ("snapshot.py", "learning.py", "predicting.py") and name == "learner"
+    return path.name in ("snapshot.py", "learning.py", "forgetting.py", "predicting.py") and name == "learner"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))

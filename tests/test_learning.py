@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 from if2net import IF2Net, learning
 from if2net.decision import analytic
+from if2net.interrupts import uninterrupted
 
 X, y = load_digits(return_X_y=True)
 BATCHES = [(X[start : start + 300], y[start : start + 300]) for start in range(0, len(y), 300)]
@@ -128,7 +129,7 @@ def test_an_interrupt_waits_for_the_end_of_an_update(interruptible):
     other.start()
 
     def update():
-        with learning.uninterrupted():
+        with uninterrupted():
             os.kill(os.getpid(), signal.SIGINT)
             done.extend(range(1000))
 
@@ -144,7 +145,7 @@ def test_an_update_in_another_thread_goes_on_as_it_is(interruptible):
     done = []
 
     def update():
-        with learning.uninterrupted():
+        with uninterrupted():
             done.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=update)

@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
 from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, solve
-from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
+from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, check_ridge, choose_ridge
 from if2net.decision.rules import DecisionLayer, RuleConfig, thinning
 from if2net.decision.statistics import one_hot
 from if2net.decision.updated import MOST_ROWS, UpdatedInverse
@@ -50,7 +50,10 @@ class Analytic(DecisionLayer):
     @property
     def beta(self) -> Tensor:
         if self._beta is None:
-            lower = factor(self.G, absolute_ridge(self.G, self.ridge))
+            alpha = absolute_ridge(self.G, self.ridge)
+            if self.config.ridge is not None:
+                check_ridge(self.G, alpha)
+            lower = factor(self.G, alpha)
             self._beta = apply_inverse(lower, self.Q).to(self.Q.dtype)
             self._inverse = UpdatedInverse(lower) if self._keeps_factor else None
         return self._beta
@@ -62,15 +65,21 @@ class Analytic(DecisionLayer):
     def update(self, V: Tensor, y: Tensor, held: Tensor, classes: int) -> None:
         """Add a few samples in place. Where a factor is kept β moves with them, at the price of a few products."""
         inverse, beta, ridge = self._inverse, self._beta, self._ridge
-        fresh = inverse is not None and self.few(inverse.rows + len(V))
-        self.grow(classes)
-        self.add(V, y, held)
-        self._keeps_factor = True
+        fresh = inverse is not None and beta is not None and self._is_fresh(inverse, V)
         if inverse is not None and beta is not None and fresh:
             beta = pad(beta, (0, classes - beta.shape[1]))
             missing = one_hot(y, classes, beta.dtype) - V @ beta
-            self._beta = beta + inverse.grow(V).to(beta.dtype) @ missing
-            self._inverse, self._ridge = inverse, ridge
+            beta = beta + inverse.grow(V).to(beta.dtype) @ missing
+        self.grow(classes)
+        self.add(V, y, held)
+        self._keeps_factor = True
+        if fresh:
+            self._beta, self._inverse, self._ridge = beta, inverse, ridge
+
+    def _is_fresh(self, inverse: UpdatedInverse, V: Tensor) -> bool:
+        """Whether the factor may serve for these samples, too: few are new, and α = ridge · tr(G)/S hardly moves."""
+        new = inverse.trace + float(V.double().square().sum())
+        return self.few(inverse.rows + len(V)) and new <= NEW_SHARE * (self.total.trace - inverse.trace)
 
     def settle(self) -> None:
         """Let go of the factor; β will be solved from the statistics alone."""
@@ -87,6 +96,12 @@ class Analytic(DecisionLayer):
     def keep(self, columns: Tensor) -> None:
         self.total.keep(columns)
         self.held.keep(columns)
+        self._changed()
+
+    def take_out(self, other: Analytic) -> None:
+        """What another has counted of the same classes."""
+        self.total.take_out(other.total)
+        self.held.take_out(other.held)
         self._changed()
 
     def merge(self, other: Analytic, columns: Tensor) -> None:

@@ -39,7 +39,7 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     always starts at the same place, which makes the choice a function of the statistics and of nothing else.
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
-        return DEFAULT_RIDGE
+        return max(DEFAULT_RIDGE, smallest_ridge(fitting.G))
     allowed = range(math.ceil(_place(smallest_ridge(fitting.G))), round(_place(LARGEST_RIDGE)) + 1)
     centre, seen = max(round(_place(FIRST_CENTRE)), allowed.start), set[int]()
     errors: dict[int, float] = {}
@@ -59,10 +59,25 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
 
 
 def smallest_ridge(G: Tensor) -> float:
-    """The relative ridge below which rounding in G is larger: its largest eigenvalue is at most ‖G‖."""
+    """The relative ridge below which rounding in G is larger."""
     mean_diagonal = float(G.diagonal().double().mean())
-    rounding = ROUNDINGS * torch.finfo(G.dtype).eps * symmetric_norm(G)
-    return max(SMALLEST_RIDGE[G.dtype], rounding / mean_diagonal if mean_diagonal > 0 else 0.0)
+    return max(SMALLEST_RIDGE[G.dtype], ROUNDINGS * _rounding(G) / mean_diagonal if mean_diagonal > 0 else 0.0)
+
+
+def check_ridge(G: Tensor, alpha: float) -> None:
+    """A given ridge may be below the rounding of G: the answers would be nonsense, and look like any others."""
+    rounding = _rounding(G)
+    if alpha < rounding:
+        raise NumericalError(
+            f"The ridge is too small for these features: α = {alpha:.3g} is below the rounding of G, "
+            f"{rounding:.3g}. Give one that is {rounding / alpha:.2g} times as large, or none, so that it is chosen; "
+            "or use dtype='float64'."
+        )
+
+
+def _rounding(G: Tensor) -> float:
+    """Of G's largest eigenvalue, which is at most ‖G‖."""
+    return torch.finfo(G.dtype).eps * symmetric_norm(G)
 
 
 def _errors(fitting: Statistics, held: Statistics, centre: int, allowed: range) -> dict[int, float]:

@@ -52,6 +52,11 @@ class Statistics:
     def samples(self) -> int:
         return int(self.counts.sum())
 
+    @property
+    def trace(self) -> float:
+        """tr(G): the squares of all features of all samples."""
+        return float(self.G.diagonal().double().sum())
+
     def grow(self, classes: int) -> None:
         """Make room for classes that have appeared: Q gets columns of zeros."""
         more = classes - self.classes
@@ -75,6 +80,12 @@ class Statistics:
         add_triangle(self.G, other.G)
         self.Q.index_add_(1, columns, other.Q)
         self.counts.index_add_(0, columns, other.counts)
+
+    def take_out(self, other: Statistics) -> None:
+        """Subtract statistics of the same classes."""
+        add_triangle(self.G, other.G, -1)
+        self.Q -= other.Q
+        self.counts -= other.counts
 
     def thinned(self, features: slice, classes: slice = slice(None)) -> Statistics:
         """Those of some features and classes; a view where that is all features, else a copy."""

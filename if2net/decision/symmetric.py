@@ -61,10 +61,10 @@ def _add_gram_by_blas(G: Tensor, V: Tensor, sign: int) -> None:
     update(sign, V.numpy().T, beta=1.0, c=G.numpy().T, overwrite_c=1, lower=0)
 
 
-def add_triangle(G: Tensor, other: Tensor) -> None:
-    """G += other."""
+def add_triangle(G: Tensor, other: Tensor, sign: int = 1) -> None:
+    """G += ±other."""
     for rows in block_rows(len(G)):
-        G[rows, : rows.stop] += other[rows, : rows.stop]
+        G[rows, : rows.stop].add_(other[rows, : rows.stop], alpha=sign)
 
 
 def symmetric_product(G: Tensor, B: Tensor) -> Tensor:
@@ -87,8 +87,9 @@ def symmetric_norm(G: Tensor) -> float:
     """‖G‖ (Frobenius) from the lower triangle alone."""
     squares = G.new_zeros((), dtype=torch.float64)
     for rows in block_rows(len(G)):
-        squares += 2 * G[rows, : rows.start].square().sum(dtype=torch.float64)
-        squares += symmetric(G[rows, rows]).square().sum(dtype=torch.float64)
+        # In float64 before they are squared: entries of 1e20 have squares that float32 does not know.
+        squares += 2 * G[rows, : rows.start].double().square().sum()
+        squares += symmetric(G[rows, rows]).double().square().sum()
     return float(squares.sqrt())
 
 

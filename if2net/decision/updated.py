@@ -32,12 +32,19 @@ class UpdatedInverse:
     def rows(self) -> int:
         return 0 if self.V is None else len(self.V)
 
+    @property
+    def trace(self) -> float:
+        """tr(VᵀV) of the rows that came later."""
+        return 0.0 if self.V is None else float(self.V.double().square().sum())
+
     def grow(self, V: Tensor) -> Tensor:
         """Take in rows, and give their gain (M + VᵀV)⁻¹Vᵀ, which moves β: the only columns that are ever wanted."""
         V = V.to(self.lower.dtype)
         new = apply_inverse(self.lower, V.T)
-        self.V = V if self.V is None else torch.cat([self.V, V])
-        self.W = new if self.W is None else torch.cat([self.W, new], dim=1)
-        inner = self.V @ self.W
+        rows = V if self.V is None else torch.cat([self.V, V])
+        W = new if self.W is None else torch.cat([self.W, new], dim=1)
+        inner = rows @ W
         inner.diagonal().add_(1.0)
-        return new - self.W @ torch.linalg.solve(inner, self.V @ new)
+        gain = new - W @ torch.linalg.solve(inner, rows @ new)
+        self.V, self.W = rows, W
+        return gain

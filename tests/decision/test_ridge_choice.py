@@ -9,11 +9,13 @@ from if2net.decision.ridge_choice import (
     SLACK,
     SLACK_OF_SOME,
     SMALLEST_RIDGE,
+    check_ridge,
     choose_ridge,
     smallest_ridge,
 )
 from if2net.decision.statistics import one_hot
 from if2net.decision.symmetric import symmetric
+from if2net.errors import NumericalError
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
@@ -91,3 +93,20 @@ def test_a_dominant_direction_asks_for_a_ridge_above_the_rounding_of_G(counted, 
     ridge = choose_ridge(fitting, held)
     assert ridge >= smallest_ridge(fitting.G) * 0.99
     assert bool(torch.isfinite(solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, ridge))).all())
+
+
+def test_a_given_ridge_below_the_rounding_of_G_is_refused():
+    V = 3000 + torch.randn(400, 50, generator=torch.Generator().manual_seed(0))
+    G = V.T @ V
+    with pytest.raises(NumericalError, match="too small for these features"):
+        check_ridge(G, absolute_ridge(G, 1e-6))
+    check_ridge(G, absolute_ridge(G, 1e-3))
+    check_ridge(G.double(), absolute_ridge(G, 1e-6))
+
+
+def test_with_nothing_to_choose_by_the_ridge_is_still_above_the_rounding(counted):
+    V = 1e6 + torch.randn(9, 4000, generator=torch.Generator().manual_seed(0))
+    few = counted(V, torch.zeros(9, dtype=torch.int64))
+    assert (
+        choose_ridge(few, counted(V[:1], torch.zeros(1, dtype=torch.int64))) == smallest_ridge(few.G) > DEFAULT_RIDGE
+    )

@@ -181,3 +181,16 @@ def test_the_factor_is_the_factor_either_way(way, width, monkeypatch):
     torch.testing.assert_close(lower @ lower.T, V.T @ V + 2 * torch.eye(width, dtype=torch.float64))
     G[-1, -1] = -1e6
     assert cholesky(G, 2.0, torch.float64) is None
+
+
+def test_the_norm_of_large_entries_is_finite():
+    G = torch.full((3, 3), 1e25)
+    assert symmetric_norm(G) == pytest.approx(3e25, rel=1e-6)
+
+
+def test_what_is_taken_out_was_never_there(task):
+    V, y = task(40, BLOCK + 150, 3)
+    statistics = counted(V, y, 3)
+    assert statistics.trace == pytest.approx(float(V.square().sum()))
+    statistics.take_out(counted(V[:15], y[:15], 3))
+    assert_counts(statistics, V[15:], y[15:], 3)

@@ -69,6 +69,15 @@ def test_beta_is_solved_again_when_too_much_is_new(task, factorised):
     assert not layer.few(100)
 
 
+def test_large_samples_move_the_ridge_and_are_not_few(task, factorised):
+    V, y = task(1010, 20, 4)
+    V[1004:] *= 30
+    held = torch.arange(1010) % 10 == 0
+    layer = learned(V[:1000], y[:1000], held[:1000])
+    few_at_a_time(layer, V[1000:], y[1000:], held[1000:], 2)
+    torch.testing.assert_close(layer.beta, learned(V, y, held).beta, rtol=1e-6, atol=1e-9)
+
+
 def test_settled_it_is_a_function_of_its_statistics_alone(task, factorised):
     V, y = task(1010, 20, 4)
     held = torch.arange(1010) % 10 == 0
