@@ -158,6 +158,8 @@ class IF2Net:
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
         """Read a learner from a file that `save` has written."""
         tensors, header = modelfile.read(path)
+        if header.get("kind") == "backbone":
+            raise ModelFileError(f"{path} holds a backbone, not a model; it is what --backbone takes.")
         try:
             net = cls(Config.of(**{**header["config"], "device": device}))
             snapshot.put(net, tensors, header["classes"], header["tasks"])

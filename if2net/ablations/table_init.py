@@ -103,11 +103,11 @@ def _name(row: str) -> str:
 
 
 def _printed(row: str, epochs: int) -> tuple[str, str, str]:
-    """The paper's loss, accuracy of task 1 and accuracy of all."""
+    """The paper's loss, accuracy of task 1 and accuracy of all, with the digits that it prints."""
     if row not in printed("table-init"):
         return "", "", ""
     loss, first, everything = printed("table-init")[row][str(epochs)]
-    return f"{loss:.3f}", f"{100 * first:.2f}", f"{100 * everything:.2f}"
+    return f"{loss:.4f}", f"{100 * first:.2f}", f"{100 * everything:.2f}"
 
 
 ABLATION = Ablation(

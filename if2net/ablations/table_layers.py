@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from if2net.ablations.cases import CASES, Sizes, new_case
 from if2net.ablations.cells import Ablation, Bench, Entry, Results
 from if2net.ablations.memory import PeakMemory
-from if2net.ablations.reading import follow, measured
-from if2net.ablations.tables import BESIDE, beside, printed, seeds_of
+from if2net.ablations.reading import READINGS, REPRESENTATIONS, follow, measured
+from if2net.ablations.tables import BESIDE, beside, printed, seeds_of, shown
 from if2net.bench.display import markdown
 from if2net.data import Task
 from if2net.methods import Method
@@ -25,8 +25,8 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
 
     # Without a frozen layer nothing depends on the protocol.
     entries = measured(make, tasks) if cell != "a" else follow(lambda: make("first"), tasks, [("agnostic", "")])
-    memory = memory_of(make("per-task"), tasks)
-    return [{**entry, **memory} for entry in entries]
+    memory = {representation: memory_of(make(representation), tasks) for representation in READINGS}
+    return [{**entry, **memory[REPRESENTATIONS[entry["protocol"].split(", ")[0]]]} for entry in entries]
 
 
 def memory_of(method: Method, tasks: Sequence[Task]) -> Entry:
@@ -45,7 +45,7 @@ def table(results: Results) -> str:
     rows = []
     for entry in results["summary"]:
         paper = printed("table-layers")[entry["cell"]]
-        memory = [f"{entry['memory']['mean']:.0f}", f"{paper['memory']:,}", f"{entry['kept']['mean']:.1f}"]
+        memory = [shown(entry, "memory", 0), f"{paper['memory']:,}", f"{entry['kept']['mean']:.1f}"]
         protocol = "any" if entry["cell"] == "a" else entry["protocol"]
         rows.append([f"({entry['cell']}) {CASES[entry['cell']]}", protocol, *beside(entry, paper), *memory])
     headings = ["case", "protocol", *BESIDE, "peak MB", "paper", "kept MB"]

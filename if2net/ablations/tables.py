@@ -29,9 +29,11 @@ BESIDE = ("ACC %", "paper", "BWT", "paper", "FWT", "paper")
 
 
 def beside(entry: Entry, paper: dict[str, float]) -> list[str]:
-    """The cells under BESIDE."""
+    """The cells under BESIDE. The paper's have the digits that it prints."""
     cells = [shown(entry, "acc", 2, 100), f"{paper['acc']:.2f} ± {paper['acc_std']:.2f}"]
-    return cells + [cell for key in ("bwt", "fwt") for cell in (shown(entry, key, 3), f"{paper[key]:.3f}")]
+    for key in ("bwt", "fwt"):
+        cells += [shown(entry, key, 3), f"{paper[key]:.4f} ± {paper[f'{key}_std']:.4f}"]
+    return cells
 
 
 def found(results: Results, cell: str, protocol: str = "") -> Entry:

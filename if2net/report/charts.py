@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from if2net.report.axes import LEFT, RIGHT, WIDTH, Scale, cost_scale, count_scale, frame, percent_scale, thinned
 from if2net.report.palette import colour_class, dash
-from if2net.report.svg import CHARACTER, Drawing, marker, text
+from if2net.report.svg import Drawing, length, marker, text
 
 MOST_POINTS = 60  # of a line: more cannot be told apart, and a thousand tasks would make a heavy page
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -92,14 +92,14 @@ def scatter(label: str, dots: Sequence[Dot], cost: str, words: Callable[[float],
 
 
 def _around(x: float, y: float) -> Box:
-    return x - 5, y - 5, x + 5, y + 5
+    return x - 6, y - 6, x + 6, y + 6
 
 
 def _name(name: str, x: float, y: float, taken: list[Box]) -> list[str]:
     """The name beside its dot, where there is room for it; the key and the pointer tell the others."""
-    length = CHARACTER * len(name)
-    for left, base in ((x + 8, y + 4), (x - 8 - length, y + 4), (x - length / 2, y - 9), (x - length / 2, y + 18)):
-        box = (left, base - 11, left + length, base + 3)
+    room = length(name)
+    for left, base in ((x + 8, y + 4), (x - 8 - room, y + 4), (x - room / 2, y - 9), (x - room / 2, y + 18)):
+        box = (left, base - 11, left + room, base + 3)
         if left >= LEFT and box[2] <= WIDTH - RIGHT and not any(_overlap(box, other) for other in taken):
             taken.append(box)
             return [text(left, base, name)]

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from if2net.bench.results import label
 from if2net.errors import ConfigurationError
+from if2net.report.gather import devices_of
 
 METRICS = ("acc", "bwt", "fwt")
 CONFIDENCE = 0.95
@@ -114,15 +115,27 @@ def comparison_table(found: Sequence[Difference], title: str) -> Table:
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What else differs: settings, environment, and methods that only one of them has."""
+    """What else differs: settings, environment, devices, and methods that only one of them has."""
     found = []
     for method in before["settings"].keys() & after["settings"].keys():
         found += _changed(f"{method}.", before["settings"][method], after["settings"][method])
-    found = sorted(found) + _changed("", before["environment"], after["environment"])
+    found = sorted(found) + _changed("", *({**results["environment"], "device": ""} for results in (before, after)))
+    found += _moved(before, after)
     for name, mine, other in (("the first", before, after), ("the second", after, before)):
         only = [method for method in _by_seed(mine) if method not in _by_seed(other)]
         found += [f"Only {name} has {', '.join(only)}."] if only else []
     return found
+
+
+def _moved(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """Methods whose runs are of another device; the environment knows one device only."""
+    first, second = _by_seed(before), _by_seed(after)
+    moves: dict[str, list[str]] = {}
+    for method in [method for method in first if method in second]:
+        own, other = devices_of(before, first[method].values()), devices_of(after, second[method].values())
+        if set(own) != set(other):
+            moves.setdefault(f"{' and '.join(own)} → {' and '.join(other)}", []).append(method)
+    return [f"device of {', '.join(methods)}: {move}" for move, methods in moves.items()]
 
 
 def _changed(prefix: str, before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from if2net.bench.tables import TABLES
+from if2net.report.devices import several_devices
 from if2net.report.figures import save
 from if2net.report.gather import Section, Source, read_sources, sections
 from if2net.report.labelled import curves
@@ -36,8 +37,10 @@ class Form:
         """What table.md holds; for images also all metrics and costs."""
         parts = [self.words(name, found)]
         if self.figures:
-            parts += [f"### {title(section.scenario)}\n\n{summary(section)}" for section in found] + [NOTE]
-        return "\n\n".join(parts)
+            for section in found:
+                parts += [f"### {title(section.scenario)}", summary(section), several_devices(section)]
+            parts.append(NOTE)
+        return "\n\n".join(part for part in parts if part)
 
 
 def write(name: str, results: Sequence[dict[str, Any]], folder: Path) -> list[Path]:

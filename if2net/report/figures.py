@@ -10,7 +10,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from if2net.bench.display import size
+from if2net.errors import ConfigurationError
 from if2net.report.charts import Curve, Dot, line_chart, scatter
+from if2net.report.devices import several_devices
 from if2net.report.gather import Section, Series
 from if2net.report.heat import heat_map
 from if2net.report.svg import Drawing, Key
@@ -33,9 +35,10 @@ def charts(section: Section) -> list[Figure]:
     curves = [Curve(series.name, series.mark, *series.curve) for series in section.series]
     seconds = [_dot(series, max(series.summary["learn_seconds_mean"], 0.001)) for series in section.series]
     memory = [_dot(series, max(series.summary["state_bytes"], 1.0)) for series in section.series]
+    time = f"{section.title}: accuracy against learning time. {several_devices(section)}".rstrip(". ")
     drawings = {
         "accuracy": line_chart(f"{section.title}: accuracy on all tasks seen so far", curves),
-        "time": scatter(f"{section.title}: accuracy against learning time", seconds, "seconds of learning", _seconds),
+        "time": scatter(time, seconds, "seconds of learning", _seconds),
         "memory": scatter(f"{section.title}: accuracy against memory", memory, "model and exemplars", _size),
     }
     return [Figure(name, drawing, key) for name, drawing in drawings.items()]
@@ -57,7 +60,7 @@ def maps(section: Section) -> list[tuple[Series, Figure]]:
 
 def write_figures(sections: Sequence[Section], folder: Path) -> list[Path]:
     """Write every figure as SVG, and as PNG where the extra `figures` is installed; returns the files."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for section in sections:
         for figure in [*charts(section), *(figure for _, figure in maps(section))]:
@@ -65,6 +68,15 @@ def write_figures(sections: Sequence[Section], folder: Path) -> list[Path]:
             path = folder / f"{_file_name(f'{section.title} {figure.name}')}.svg"
             written += save(text, path)
     return written
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{folder} cannot be made a folder ({error.strerror}); choose another place with --out."
+        ) from error
 
 
 def save(text: str, path: Path, width: float | None = None) -> list[Path]:

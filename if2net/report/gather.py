@@ -16,6 +16,7 @@ import numpy as np
 from if2net.bench import metrics
 from if2net.bench import results as store
 from if2net.errors import ConfigurationError
+from if2net.report.checking import check, refuse_an_ablation
 
 Confusions = Counter[tuple[int, int]]  # (true class, predicted class) → test samples
 
@@ -37,6 +38,8 @@ class Series:
     method: str
     runs: Sequence[dict[str, Any]]
     summary: dict[str, float]
+    settings: dict[str, Any]
+    devices: Sequence[str]
 
     @property
     def tasks(self) -> int:
@@ -89,9 +92,12 @@ class Section:
 
 def read_sources(folders: Iterable[Path]) -> list[Source]:
     """The results in these folders, or in the folders inside them."""
-    files = list(dict.fromkeys(file for folder in folders for file in store.result_files(folder)))
-    names = _short_names([file.parent.resolve() for file in files])
-    return [Source(name, _complete(file)) for name, file in zip(names, files, strict=True)]
+    files: dict[Path, Path] = {}  # where it lies, however that is written → as it was given
+    for folder in folders:
+        for file in store.result_files(folder):
+            files.setdefault(file.resolve(), file)
+    names = _short_names([place.parent for place in files])
+    return [Source(name, _complete(file)) for name, file in zip(names, files.values(), strict=True)]
 
 
 def read_one(folder: Path) -> dict[str, Any]:
@@ -102,6 +108,11 @@ def read_one(folder: Path) -> dict[str, Any]:
             f"{folder} holds several results; choose one of {', '.join(source.name for source in sources)} in it."
         )
     return sources[0].results
+
+
+def devices_of(results: dict[str, Any], runs: Iterable[dict[str, Any]]) -> list[str]:
+    """What some runs of a results file ran on; older ones did not say it of each."""
+    return list(dict.fromkeys(run.get("device", results["environment"]["device"]) for run in runs))
 
 
 def sections(sources: Sequence[Source]) -> list[Section]:
@@ -120,7 +131,9 @@ def _series(sources: Sequence[Source], marks: dict[str, int]) -> list[Series]:
         for label, summary in source.results["summary"].items():
             name = label if held[label] == 1 or not own else f"{label}, {own}"
             runs = [run for run in source.results["runs"] if store.label(run) == label]
-            found.append(Series(name, marks.setdefault(name, len(marks)), runs[0]["method"], runs, summary))
+            method, mark = runs[0]["method"], marks.setdefault(name, len(marks))
+            settings = source.results["settings"].get(method, {})
+            found.append(Series(name, mark, method, runs, summary, settings, devices_of(source.results, runs)))
     return found
 
 
@@ -137,13 +150,15 @@ def _own_names(names: Sequence[str]) -> list[str]:
 
 def _complete(file: Path) -> dict[str, Any]:
     """The results in a file, with a summary of exactly the runs in it."""
-    results = store.read_results(file)
-    if not results["runs"]:
-        raise ConfigurationError(f"{file} holds no finished run; start `if2net run` with this folder as --out first.")
     try:
-        store.summarise(results)
-    except (KeyError, TypeError) as error:
-        raise ConfigurationError(f"A run in {file} lacks {error}; run it again with this version.") from error
+        results = store.read_results(file)
+    except ConfigurationError:
+        refuse_an_ablation(file)
+        raise
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file} is not text, hence no results file of if2net; move it away.") from error
+    check(results, file)
+    store.summarise(results)
     return results
 
 

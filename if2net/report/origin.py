@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from html import escape
 
 from if2net.bench.display import spread
-from if2net.report.gather import Section, Source
+from if2net.report.gather import Section, Source, devices_of
 from if2net.report.rerun import commands
 from if2net.report.tables import best_series
 
@@ -30,11 +30,7 @@ def glance(section: Section) -> str:
         "seeds": _seeds({run["seed"] for run in runs}),
         "best": f"{best.name}: {accuracy} %",
         "learning time": _duration(sum(run["seconds"]["learn"] for run in runs)),
-        "device": _distinct(
-            run.get("device", source.results["environment"]["device"])
-            for source in section.sources
-            for run in source.results["runs"]
-        ),
+        "device": _distinct(device for series in section.series for device in series.devices),
         "if2net": _distinct(source.results["environment"]["if2net"] for source in section.sources),
     }
     cards = "".join(f"<div><dt>{name}</dt><dd>{escape(words)}</dd></div>" for name, words in facts.items())
@@ -56,7 +52,8 @@ def _source(source: Source, named: bool) -> str:
     results = source.results
     heading = f"<h3>{escape(source.name)}</h3>" if named else ""
     lines = "\n".join(commands(results))
-    environment = ", ".join(f"{key} {value}" for key, value in results["environment"].items())
+    made_with = results["environment"] | {"device": " and ".join(devices_of(results, results["runs"]))}
+    environment = ", ".join(f"{key} {value}" for key, value in made_with.items())
     settings = json.dumps(results["settings"], indent=1)
     return (
         f"{heading}<pre>{escape(lines)}</pre>"

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from if2net.report import palette
-from if2net.report.figures import charts, maps
+from if2net.report.devices import several_devices
+from if2net.report.figures import charts, make_folder, maps
 from if2net.report.gather import Section, Source, sections
 from if2net.report.heat import MOST_TASKS
 from if2net.report.origin import glance, origin
@@ -44,7 +45,7 @@ def write_report(results: dict[str, Any], folder: Path) -> Path:
 
 
 def write_page(found: Sequence[Section], folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     path = folder / "report.html"
     path.write_text(render(found), encoding="utf-8")
     return path
@@ -88,10 +89,18 @@ def _section(section: Section, place: int) -> str:
         '<p class="soft">Mean ± standard deviation over the seeds; ★: the best of its column, joint training aside, '
         "which has all data at once. ACC: accuracy on all tasks after the last. BWT: 0 is forgetting-free. FWT: "
         "against a model of each task alone. Incremental: ACC averaged over the stream.</p>",
+        _devices(section),
         "<h2>Figures</h2>",
         _key(section),
         '<div class="charts">',
-        *(_figure(CAPTIONS[figure.name], section, figure.drawing.inline()) for figure in charts(section)),
+        *(
+            _figure(
+                CAPTIONS[figure.name],
+                section,
+                figure.drawing.inline() + (_devices(section) if figure.name == "time" else ""),
+            )
+            for figure in charts(section)
+        ),
         "</div>",
         "<h2>Accuracy matrix R</h2>",
         f'<p class="soft">Row: after learning this task. Column: accuracy on that task, in percent, mean over the '
@@ -107,6 +116,11 @@ def _section(section: Section, place: int) -> str:
         "</section>",
     ]
     return "".join(parts)
+
+
+def _devices(section: Section) -> str:
+    said = several_devices(section)
+    return f'<p class="soft">{escape(said)}</p>' if said else ""
 
 
 def _figure(caption: str, section: Section, drawing: str, attributes: str = "") -> str:

@@ -39,7 +39,7 @@ def _rows(results: dict[str, Any], figures: Printed) -> list[list[str]]:
     rows = []
     for label, entry in results["summary"].items():
         method, _, variant = label.partition(" (")
-        scope = results["settings"][method].get("scope", "seen")
+        scope = results["settings"].get(method, {}).get("scope", "seen")
         own = "" if scope == "seen" or method in BRANCHED else "loss over the current task's classes"
         protocol = ", ".join(part for part in (results["protocol"], variant.removesuffix(")"), own) if part)
         printed = figures.get(method, {})

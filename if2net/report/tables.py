@@ -12,6 +12,7 @@ from if2net.report.gather import Section, Series
 from if2net.report.palette import shade_class
 
 MOST_CLASSES = 30  # columns; beyond, the hardest classes are shown
+WIDE = 15  # columns; beyond, they are set smaller in print
 MOST_CONFUSIONS = 5
 # One output layer for all classes, and nothing that compares those of the newest task with the old ones.
 SINGLE_HEAD = ("none", "nn-rw", "ewc", "ol-ewc", "mas", "si")
@@ -71,12 +72,17 @@ def leaders(series: Sequence[Series], value: Callable[[Series], float]) -> set[s
 
 
 def has_single_head(section: Section) -> bool:
-    return section.tasks > 1 and any(series.method in SINGLE_HEAD for series in section.series)
+    return section.tasks > 1 and any(_forgets_all(series) for series in section.series)
+
+
+def _forgets_all(series: Series) -> bool:
+    """A loss over the classes of the current task alone leaves the old ones in peace: then nothing is sure."""
+    return series.method in SINGLE_HEAD and series.settings.get("scope", "seen") == "seen"
 
 
 def _name(series: Series, section: Section) -> str:
     note = ""
-    if series.method in SINGLE_HEAD and section.tasks > 1:
+    if _forgets_all(series) and section.tasks > 1:
         note = f'<a class="note" href="#single-head">about {100 / section.tasks:.3g} % is expected</a>'
     return f'<th scope="row">{escape(series.name)}{note}</th>'
 
@@ -92,7 +98,8 @@ def class_table(section: Section) -> str:
         [f'<th scope="row">{escape(name)}</th>', *(_shaded(accuracies.get(label)) for label in classes)]
         for name, accuracies in known.items()
     ]
-    return table(["class", *map(str, classes)], rows, "shaded")
+    kind = "shaded wide" if len(classes) > WIDE else "shaded"
+    return table(["class", *map(str, classes)], rows, kind)
 
 
 def confusion_table(section: Section) -> str:

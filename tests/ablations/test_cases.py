@@ -51,6 +51,14 @@ def test_a_transductive_prediction_depends_on_the_rest_of_the_batch(bench):
     assert not np.array_equal(whole, alone)
 
 
+@pytest.mark.parametrize("case", ["b", "c", "d", "e"])
+def test_on_the_training_data_of_a_task_a_transductive_prediction_is_the_aware_one(case, bench):
+    method = learned(case, "per-task", bench)
+    for place, task in enumerate(bench.stream(0)[:2]):
+        own = method.predict(task.train_X, task=place)
+        assert np.array_equal(method.predict(task.train_X, transductive=True), own)
+
+
 @pytest.mark.parametrize("case", ["b", "c"])
 @pytest.mark.parametrize("representation", ["first", "per-task"])
 def test_a_case_goes_on_from_its_tensors(case, representation, bench):

@@ -4,7 +4,7 @@ from if2net.ablations import ABLATIONS, table_init
 from if2net.ablations.memory import PeakMemory
 from if2net.ablations.reading import LABELS
 from if2net.ablations.table_layers import memory_of
-from if2net.ablations.tables import printed
+from if2net.ablations.tables import beside, printed
 
 
 def rows_of(table):
@@ -47,6 +47,21 @@ def test_blocks_are_measured_under_every_protocol_beside_the_papers(carried_out)
     assert all(row[4] == "94.76 ± 0.27" for row in rows)
     told = {run["protocol"]: run["acc"] for run in results["runs"]}
     assert told["aware"] > told["agnostic"]
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "figures"),
+    [
+        ("table-blocks", "100x1", ["11.18 ± 7.66", "0.0002 ± 0.0012", "-0.4751 ± 0.0821"]),
+        ("table-layers", "d", ["90.90 ± 2.01", "-0.0292 ± 0.0217", "-0.0758 ± 0.0528"]),
+    ],
+)
+def test_the_papers_figures_have_the_digits_and_the_spreads_that_it_prints(name, cell, figures):
+    assert beside({"runs": 1}, printed(name)[cell])[1::2] == figures
+
+
+def test_the_papers_losses_have_the_digits_that_it_prints():
+    assert table_init._printed("random, 0.002", 5) == ("4.4575", "78.43", "65.53")
 
 
 def test_layers_have_the_papers_figures_and_their_memory(carried_out):

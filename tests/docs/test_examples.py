@@ -12,6 +12,11 @@ from if2net.cli import app
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [path for path in sorted(DOCS.glob("*.md")) if BLOCK.search(path.read_text())]
+MUST_RUN = {"engineer.md", "researcher.md", "algorithm.md", "metrics.md"}
+
+
+def test_the_tutorials_and_the_pages_of_equations_have_examples():
+    assert {page.name for page in PAGES} >= MUST_RUN
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

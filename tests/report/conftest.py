@@ -48,15 +48,16 @@ def write_folder(tmp_path):
 
 @pytest.fixture
 def compared():
-    """A comparison on one scenario: three tasks; the later a method stands, the better it is."""
+    """A comparison on one scenario: three tasks, unless said; the later a method stands, the better it is."""
 
-    def make(scenario, methods=("none", "joint", "gem", "il2m", "ncm", "if2net"), seeds=(0, 1, 2)):
+    def make(scenario, methods=("none", "joint", "gem", "il2m", "ncm", "if2net"), seeds=(0, 1, 2), tasks=3):
         runs = []
         for place, method in enumerate(methods):
             kept = {"exemplars": 1980} if method in ("joint", "gem", "il2m") else {}
             for seed in seeds:
                 last = 0.3 + 0.05 * place + 0.01 * seed
-                R = [[0.9 + 0.01 * place, None, None], [0.7, 0.8, None], [last] * 3]
+                R = [[0.7] * i + [0.8] + [None] * (tasks - 1 - i) for i in range(tasks - 1)] + [[last] * tasks]
+                R[0][0] = 0.9 + 0.01 * place
                 runs.append(one_run(method, seed, R=R, order=range(4), **kept))
         return results(*runs, scenario=scenario, settings={method: {} for method in methods})
 

@@ -73,6 +73,12 @@ def test_results_without_a_method_in_common_are_refused(with_accuracies):
         compare(with_accuracies(FIRST), with_accuracies(FIRST, method="joint"))
 
 
+def test_runs_of_other_devices_are_told_by_method_whatever_the_environment_says(make_results, make_run):
+    before = make_results(make_run(device="NVIDIA H200"), make_run("ncm"), make_run("joint"))
+    after = make_results(make_run(device="cpu"), make_run("ncm", device="cpu"), make_run("joint", device="TPU"))
+    assert changes(before, after) == ["device of if2net: NVIDIA H200 → cpu", "device of joint: cpu → TPU"]
+
+
 def test_what_else_differs_is_told(with_accuracies, make_results, make_run):
     before = with_accuracies(FIRST, settings={"if2net": {"width": 10, "rule": "analytic"}})
     after = make_results(make_run(), make_run("ncm"), settings={"if2net": {"width": 20, "rule": "analytic"}})

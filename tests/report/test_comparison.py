@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from if2net.bench.results import write_json
 from if2net.bench.tables import TABLES, Part
 from if2net.cli import app
+from if2net.data import parse_scenario
 from if2net.report import comparison
 from if2net.report.comparison import FORMS, gathered, introduction, read, write
 
@@ -72,8 +73,19 @@ def test_nobody_can_take_one_imagenet_for_the_other(of):
     assert "| Tiny-ImageNet-100/50 | paper: ImageNet-Subset-100/10 |" in table
 
 
-def test_results_are_read_in_the_order_of_the_comparison(of, tmp_path):
-    for part, results in zip(TABLES["figure-cub"][1](), of("figure-cub"), strict=True):
+def test_where_methods_ran_on_several_devices_the_table_says_so(compared):
+    mixed, alike = compared("cub200-100/5@held-out"), compared("cub200-100/10@held-out")
+    for run in mixed["runs"]:
+        run["device"] = "cpu" if run["method"] == "if2net" else "NVIDIA H200"
+    table = FORMS["figure-cub"].table("figure-cub", gathered([mixed, alike]))
+    first, second = table.split("### ")[1:]
+    assert "cannot be compared: if2net ran on cpu, the others ran on NVIDIA H200." in first
+    assert "cannot be compared" not in second
+
+
+def test_results_are_read_in_the_order_of_the_comparison(compared, tmp_path):
+    for part in TABLES["figure-cub"][1]():
+        results = compared(part.scenario, tasks=parse_scenario(part.scenario).tasks)
         if "/10@held-out" not in part.scenario:
             (tmp_path / part.folder).mkdir()
             write_json(tmp_path / part.folder / "results.json", results)

@@ -24,6 +24,14 @@ def test_every_figure_is_written_as_svg_with_its_protocol_in_it(found, tmp_path,
         assert "digits-4/2, agnostic" in path.read_text(encoding="utf-8")
 
 
+def test_the_chart_of_time_says_where_methods_ran_on_several_devices(make_results, make_run, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    found = sections([Source("", make_results(make_run(), make_run("joint", device="NVIDIA H200")))])
+    (time,) = [path for path in write_figures(found, tmp_path) if path.name.endswith("time.svg")]
+    titles = [part.text for part in ElementTree.parse(time).iter() if part.get("class") == "title"]
+    assert "if2net ran on cpu, joint ran on NVIDIA H200" in " ".join(titles)
+
+
 def test_where_the_extra_is_installed_each_has_a_png_of_the_same_shape(found, tmp_path):
     pytest.importorskip("vl_convert", reason="the extra `figures` is not installed")
     written = write_figures(found, tmp_path)

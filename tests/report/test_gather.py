@@ -12,6 +12,13 @@ def test_folders_and_folders_of_folders_are_read_once_each(make_results, write_f
     assert [source.name for source in read_sources([tmp_path, one])] == ["one", "two"]
 
 
+def test_a_folder_counts_once_however_it_is_written(make_results, write_folder, tmp_path):
+    one = write_folder("one", make_results())
+    (tmp_path / "linked").symlink_to(one)
+    spellings = [one, one / ".." / "one", tmp_path / "linked"]
+    assert [source.name for source in read_sources(spellings)] == ["one"]
+
+
 def test_a_section_is_what_may_be_compared(make_results, write_folder, tmp_path):
     write_folder("a", make_results())
     write_folder("b", make_results(protocol="aware"))

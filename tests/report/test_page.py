@@ -3,6 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from if2net.errors import ConfigurationError
 from if2net.report import write_report
 from if2net.report.gather import Source, sections
 from if2net.report.page import render
@@ -80,6 +81,43 @@ def test_methods_with_a_single_head_say_what_is_expected_of_them(make_results):
     assert "about 50 % is expected" in row(page, "ewc")
     assert "is expected" not in row(page, "if2net")
     assert "Why EWC is at 20 %" in page
+
+
+def test_nothing_is_expected_of_them_where_their_loss_spares_the_old_classes(make_results):
+    settings = {"ewc": {"scope": "current"}}
+    spared, usual = make_results(settings=settings), make_results(settings={"ewc": {"scope": "seen"}})
+    assert "is expected" not in page_of(spared)
+    assert "Why EWC" not in page_of(spared)
+    assert "is expected" in row(page_of(usual), "ewc")
+    both = page_of(usual, spared)
+    assert "is expected" in row(both, "ewc, 0")
+    assert "is expected" not in row(both, "ewc, 1")
+
+
+def test_seconds_of_several_devices_are_not_left_side_by_side_without_a_word(make_results, make_run):
+    runs = [make_run(method, device="NVIDIA H200") for method in ("ewc", "joint", "ncm", "owm")]
+    page = page_of(make_results(make_run(device="cpu"), *runs))
+    said = "Seconds of different devices cannot be compared: if2net ran on cpu, the others ran on NVIDIA H200."
+    summary, charts = page.split("<h2>Figures</h2>")
+    assert said in summary
+    assert said in charts.split("<figure>")[2].split("</svg>")[1]
+    assert "device cpu and NVIDIA H200." in page.split("Made with")[1]
+    alike = page_of(make_results(*runs))
+    assert "cannot be compared" not in alike
+    assert "device NVIDIA H200." in alike.split("Made with")[1]
+
+
+def test_a_method_whose_seeds_ran_on_two_devices_says_both(make_results, make_run):
+    page = page_of(make_results(make_run(seed=0), make_run(seed=1, device="TPU"), make_run("ncm")))
+    assert "cannot be compared: if2net ran on TPU and cpu, ncm ran on cpu." in page
+
+
+@pytest.mark.parametrize("occupied", ["report", "report/inside"])
+def test_a_file_in_the_place_of_the_folder_is_said(occupied, make_results, tmp_path):
+    (tmp_path / "report").write_text("mine")
+    with pytest.raises(ConfigurationError, match=r"cannot be made a folder .* choose another place with --out"):
+        write_report(make_results(), tmp_path / occupied)
+    assert (tmp_path / "report").read_text() == "mine"
 
 
 def test_without_such_a_method_there_is_no_such_note(make_results, make_run):

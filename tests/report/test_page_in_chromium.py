@@ -75,6 +75,15 @@ def test_nothing_overflows_and_the_console_is_silent(page, look, width, dark):
     assert not console
 
 
+def test_a_wide_table_fits_on_a_printed_page(make_results, make_run, look):
+    classes = range(30)
+    confusion = [[100 if true == taken else 0 for taken in classes] for true in classes]
+    runs = [make_run(name, order=range(100, 130), confusion=confusion) for name in ("if2net", "if2net-gradient, ewc")]
+    printed = render(sections([Source("a", make_results(*runs))])).replace("@media print", "@media all")
+    tables = "[...page.querySelectorAll('table')].map(table => table.getBoundingClientRect().right <= 740)"
+    assert look(printed, tables, width=740)[0] == [True, True, True]
+
+
 def test_the_colours_follow_the_readers_wish(page, look):
     ink = "window.getComputedStyle(page.body).color"
     light, dark = (look(page, ink, dark=dark)[0] for dark in (False, True))
