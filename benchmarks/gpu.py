@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from if2net import IF2Net
+from if2net.bench.results import environment
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, symmetric, zeros
 from if2net.products import Halves
 from if2net.streamed import ROWS, Streamed
@@ -103,7 +104,7 @@ def main() -> None:
     useful = arguments.samples * width**2 + 2 * arguments.samples * INPUTS * WIDTH + width**3 / 3
     report = {
         "device": torch.cuda.get_device_name(),
-        "torch": torch.__version__,
+        "environment": environment("cuda"),
         "samples": arguments.samples,
         "width": width,
         "learning_seconds": learning,

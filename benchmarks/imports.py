@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from statistics import median
 
+from if2net.bench.results import environment
+
 REPEATS = 7
 STATEMENTS = {
     "python": "pass",
@@ -39,7 +41,7 @@ def main() -> None:
         name: found[f"torch and {name}"] - found["torch"]
         for name in ("if2net", "IF2Net", "IF2NetClassifier", "sklearn.base")
     }
-    report = {"seconds": found, "beyond torch": beyond}
+    report = {"environment": environment("cpu"), "seconds": found, "beyond torch": beyond}
     Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from if2net import IF2Net
+from if2net.bench.results import environment
 from if2net.decision.ridge import factor
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
@@ -119,8 +120,7 @@ def main() -> None:
     width = parser.parse_args().width
     report = {
         "width": width,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
+        "environment": environment("cpu"),
         "shares": shares(width),
         "one_sample": one_sample(width),
         "growth": growth(),

@@ -294,3 +294,9 @@ def test_a_whole_file_without_all_of_a_model_is_refused(tmp_path):
     path = tmp_path / "part.if2"
     modelfile.write(path, {"encoder.mean": torch.zeros(3)}, {"config": {}, "classes": [], "tasks": 0})
     assert_refused(path, "does not hold a whole if2net model")
+
+
+def test_a_backbone_is_told_from_a_model(tmp_path):
+    path = tmp_path / "resnet.if2"
+    modelfile.write(path, {"weight": torch.zeros(3)}, {"kind": "backbone"})
+    assert_refused(path, "holds a backbone, not a model")

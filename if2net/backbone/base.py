@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from if2net.data.images import Framing
+from if2net.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Backbone(ABC):
 
     name: str
     preprocessing: Preprocessing
-    fingerprint: str  # of the weights: other weights, other features
+    fingerprint: str  # of the weights and of how they are used: where it differs, features differ
+    former_fingerprint: str | None = None  # the one that older models remember, where it has changed since
     depths: int  # how many maps there are
     defaults: Mapping[str, Any] = {}  # options of `Extractor` that suit it best
     pretrained_on: str | None = None  # what the weights have seen, to be said beside every number
@@ -59,8 +61,8 @@ class Backbone(ABC):
         """The maps at these depths, counted from 1, for preprocessed images. Several threads may call it at once."""
 
 
-def fingerprint(tensors: Mapping[str, Tensor]) -> str:
-    """One short text for all weights; it changes with any bit of them.
+def fingerprint(tensors: Mapping[str, Tensor], structure: str = "") -> str:
+    """One short text for all weights; it changes with any bit of them, and with what is said of their structure.
 
     >>> fingerprint({"a": torch.zeros(2)}) == fingerprint({"a": torch.tensor([0.0, 1e-30])})
     False
@@ -70,4 +72,14 @@ def fingerprint(tensors: Mapping[str, Tensor]) -> str:
         tensor = tensors[name].detach().cpu().contiguous()
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().data if tensor.numel() else b"")
+    digest.update(structure.encode())
     return digest.hexdigest()[:32]
+
+
+def unsuitable(name: str, size: int, error: Exception) -> ConfigurationError:
+    """The error for images that a network cannot compute with, whatever it has raised itself."""
+    reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    return ConfigurationError(
+        f"{name} cannot take images of {size}×{size} pixels ({reason}): they are too small for it, or it takes one "
+        "size alone. Choose another size, such as the one it was made for."
+    )

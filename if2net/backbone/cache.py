@@ -13,6 +13,7 @@ import numpy as np
 from filelock import FileLock
 
 from if2net.data.places import cache_folder
+from if2net.errors import ConfigurationError
 
 DIGEST = np.dtype("V32")
 
@@ -36,8 +37,7 @@ class FeatureCache:
 
     def lock(self) -> FileLock:
         """Held while features are computed, so that a second process waits for them instead of computing them too."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / "lock")
+        return FileLock(made(self.folder) / "lock")
 
     def known(self, digests: np.ndarray) -> np.ndarray:
         """Which of them are here, with what other processes have added meanwhile."""
@@ -45,7 +45,7 @@ class FeatureCache:
         return np.array([digest.tobytes() in self._places for digest in digests], dtype=bool)
 
     def add(self, digests: np.ndarray, rows: np.ndarray) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        made(self.folder)
         name = uuid.uuid4().hex
         _save(self.folder / f"{name}.rows.npy", rows)
         _save(self.folder / f"{name}.keys.npy", digests)  # last: rows without keys do not count
@@ -73,6 +73,18 @@ class FeatureCache:
             self._rows.append(rows)
             for row, key in enumerate(keys[: len(rows)]):
                 self._places[key.tobytes()] = (len(self._rows) - 1, row)
+
+
+def made(folder: Path) -> Path:
+    """The folder, which is there from now on."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"The folder {folder} for what is kept cannot be made ({error.strerror}); let IF2NET_CACHE name a folder "
+            "that can be written to."
+        ) from error
+    return folder
 
 
 def _save(path: Path, array: np.ndarray) -> None:

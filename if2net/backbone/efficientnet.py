@@ -41,6 +41,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Network:
         Preprocessing(Framing(size + 32, size), (127.0,) * 3, (128.0,) * 3),
         taps=_stages(module),
         defaults=DEFAULTS,
+        structure="",
         pretrained_on="ImageNet",
         device=device,
     )

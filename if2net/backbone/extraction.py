@@ -86,10 +86,21 @@ def compute(paths: Sequence[Path], extractor: Extractor, pool: ThreadPoolExecuto
             except InputError as error:
                 reasons[place] = str(error)
         rows = extractor(pixels) if len(reasons) < len(batch) else pixels
-        return [reasons.get(place, rows[place]) for place in range(len(batch))]
+        name = extractor.backbone.name
+        return [reasons.get(place) or _finite(rows[place], path, name) for place, path in enumerate(batch)]
 
     for results in pool.map(work, [paths[start : start + size] for start in range(0, len(paths), size)]):
         yield from results
+
+
+def _finite(row: np.ndarray, path: Path, backbone: str) -> np.ndarray | str:
+    """The features, or why they cannot be learned from."""
+    if np.isfinite(row).all():
+        return row
+    return (
+        f"{path} has features that are not finite numbers with the backbone {backbone}; leave it out, or choose "
+        "another backbone."
+    )
 
 
 def _compute(

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d
 
-from if2net.backbone.base import Backbone, Preprocessing
-from if2net.errors import ConfigurationError, unknown
+from if2net.backbone.base import Backbone, Preprocessing, unsuitable
+from if2net.errors import ConfigurationError, IF2NetError, unknown
 
 # Part of every identity: raise it when the same options come to mean other numbers.
 VERSION = 1
@@ -70,10 +70,19 @@ class Extractor:
 
     @property
     def identity(self) -> str:
-        """Changes with the weights, the preprocessing and the options, and with nothing else."""
+        """Changes with the network, the preprocessing and the options, and with nothing else."""
+        return self._identity(self.backbone.fingerprint)
+
+    @property
+    def former_identity(self) -> str | None:
+        """The one that older models remember, where it has changed since."""
+        former = self.backbone.former_fingerprint
+        return None if former is None else self._identity(former)
+
+    def _identity(self, fingerprint: str) -> str:
         facts = {
             "version": VERSION,
-            "weights": self.backbone.fingerprint,
+            "weights": fingerprint,
             "preprocessing": asdict(self.preprocessing),
             "options": asdict(replace(self.options, depths=self.depths)),
         }
@@ -89,9 +98,24 @@ class Extractor:
             return features.float().cpu().numpy()
 
     def _pooled(self, images: Tensor) -> Tensor:
-        return torch.cat([self._vector(found) for found in self.backbone.maps(images, self.depths)], dim=1)
+        return torch.cat([self._vector(found, len(images)) for found in self._maps(images)], dim=1)
 
-    def _vector(self, values: Tensor) -> Tensor:
+    def _maps(self, images: Tensor) -> list[Tensor]:
+        try:
+            return self.backbone.maps(images, self.depths)
+        except (IF2NetError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # networks of others raise anything where a shape does not suit them
+            raise unsuitable(self.backbone.name, images.shape[-1], error) from error
+
+    def _vector(self, values: Tensor, count: int) -> Tensor:
+        if values.ndim not in (2, 3, 4) or len(values) != count:
+            raise ConfigurationError(
+                f"{self.backbone.name} puts out numbers of the shape {tuple(values.shape)} for {count} images; a map "
+                "must be N×C×h×w, N×tokens×C or N×C. Choose another output of the network."
+            )
+        if not values.is_floating_point():
+            values = values.float()
         if values.ndim == 4:
             return adaptive_avg_pool2d(values, self.options.pool).flatten(1)
         return values.mean(dim=1) if values.ndim == 3 else values  # a transformer's tokens are averaged

@@ -43,6 +43,7 @@ def read(path: Path, device: torch.device | str = "cpu") -> Network:
         Preprocessing(framing, tuple(header["mean"]), tuple(header["scale"])),
         taps=module.taps,
         defaults=DEFAULTS[header["architecture"]],
+        structure="",
         pretrained_on=f"{len(header['classes'])} classes of {header['dataset']}",
         seen_classes=tuple(header["classes"]),
         device=device,

@@ -5,6 +5,7 @@ The paper's protocol. The backbones are kept beside the features in the cache an
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -15,11 +16,14 @@ import torch
 from filelock import FileLock
 
 from if2net import modelfile
+from if2net.backbone.cache import made
+from if2net.backbone.file import KIND
 from if2net.backbone.pretraining import Recipe, Show, held_out_classes, pretrain, recipe_for
 from if2net.data import ImageDataset, Scenario, load_images
+from if2net.data.image_datasets import FOLDER
 from if2net.data.images import Framing, read_images
 from if2net.data.places import cache_folder
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, InputError, ModelFileError
 
 NAME = "held-out"
 
@@ -50,22 +54,19 @@ def resolved(
     *,
     device: torch.device | str = "cpu",
     show: Show | None = None,
+    refusals: Refusals | None = None,
 ) -> Scenario:
     """The scenario with the file of this seed's backbone, which is trained where it is missing."""
     if not is_held_out(scenario):
         return scenario
     _, *options = str(scenario.backbone).split(",")
     chosen = [word for word in options if word.startswith("seed=")]
-    images = load_images(scenario.dataset, folder)
+    images = load_images(_from_anywhere(scenario.dataset), folder)
     count = len(images.classes) - scenario.classes
     recipe = recipe_for(scenario.dataset, _seed(chosen[-1]) if chosen else seed)
-    path = cache_folder() / "backbones" / file_name(scenario.dataset, count, recipe.seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = _place(images, count, recipe)
     with FileLock(path.with_suffix(".lock")):  # a second process waits for the training instead of repeating it
-        if path.exists():
-            _check(path, images, recipe)
-        else:
-            train(images, count, recipe, path, device=device, show=show)
+        train(images, count, recipe, path, device=device, show=show, refusals=refusals)
     backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
     return replace(scenario, backbone=backbone)
 
@@ -87,16 +88,55 @@ def train(
     device: torch.device | str = "cpu",
     show: Show | None = None,
     refusals: Refusals | None = None,
-) -> None:
-    """Train a backbone on the training images of `count` classes, which the recipe's seed chooses."""
+) -> bool:
+    """Train a backbone on the training images of `count` classes, which the recipe's seed chooses.
+
+    False where `out` is this backbone already; where it is anything else, it is left alone.
+    """
     chosen = held_out_classes(len(images.classes), count, recipe.seed)
+    if out.exists():
+        if _is_of(out, images, chosen, recipe):
+            return False
+        raise ConfigurationError(
+            f"{out} is there already and is something else, or was trained on other images, on other classes or with "
+            "other settings; move it away, or choose another file."
+        )
     files = images.train.of(chosen)
     pixels, kept, refused = read_images(files.paths, Framing(recipe.size, recipe.size))
     if refusals is not None:
         refusals(refused, len(files.paths))
     labels = np.searchsorted(chosen, files.labels[kept])
-    names = [images.classes[number] for number in chosen]
+    names = _names(images, chosen)
+    if unread := [name for number, name in enumerate(names) if number not in labels]:
+        raise InputError(
+            f"No training image can be read of the classes {', '.join(unread)}; repair their images, or take the "
+            "folders of these classes away."
+        )
     pretrain(pixels, labels, names, recipe, out, dataset=images.name, device=device, show=show)
+    return True
+
+
+def _from_anywhere(dataset: str) -> str:
+    """The same dataset by a name that holds in every folder: there may be images of the same name elsewhere."""
+    if not dataset.startswith(FOLDER):
+        return dataset
+    return f"{FOLDER}{Path(dataset.removeprefix(FOLDER)).expanduser().resolve()}"
+
+
+def _place(images: ImageDataset, count: int, recipe: Recipe) -> Path:
+    """Where the backbone is kept; for a user's own folder its path is in the name, as a digest."""
+    plain = made(cache_folder() / "backbones") / file_name(images.name, count, recipe.seed)
+    if not images.name.startswith(FOLDER):
+        return plain
+    chosen = held_out_classes(len(images.classes), count, recipe.seed)
+    if plain.exists() and _is_of(plain, images, chosen, recipe):
+        return plain  # from the time when folders had no digest
+    digest = hashlib.sha256(images.name.encode()).hexdigest()[:8]
+    return plain.with_stem(f"{plain.stem}-{digest}")
+
+
+def _names(images: ImageDataset, chosen: list[int]) -> list[str]:
+    return [images.classes[number] for number in chosen]
 
 
 def _seed(option: str) -> int:
@@ -106,10 +146,11 @@ def _seed(option: str) -> int:
     return int(text)
 
 
-def _check(path: Path, images: ImageDataset, recipe: Recipe) -> None:
-    """Two folders of images may have the same name, and recipes change."""
-    _, header = modelfile.read(path)
-    if (header.get("dataset"), header.get("recipe")) != (images.name, asdict(recipe)):
-        raise ConfigurationError(
-            f"{path} was trained on other images or with other settings; move it away and it is trained again."
-        )
+def _is_of(path: Path, images: ImageDataset, chosen: list[int], recipe: Recipe) -> bool:
+    """Whether the file is the backbone that this training would write."""
+    try:
+        _, header = modelfile.read(path)
+    except ModelFileError:
+        return False
+    wanted = {"kind": KIND, "dataset": images.name, "classes": _names(images, chosen), "recipe": asdict(recipe)}
+    return wanted.items() <= header.items()

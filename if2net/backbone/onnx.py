@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from pathlib import Path
 
 import torch
@@ -34,15 +36,19 @@ class OnnxBackbone(Backbone):
         except Exception as error:  # the runtime's own kinds, all of which mean this
             raise ConfigurationError(f"{path} cannot be used as an ONNX network ({error}).") from error
         inputs = self._session.get_inputs()
+        if [(one.type, _is_of_images(one.shape)) for one in inputs] != [("tensor(float)", True)]:
+            found = ", ".join(f"{one.type} {one.shape}" for one in inputs) or "none"
+            raise ConfigurationError(
+                f"{path} must have one input, N×3×H×H numbers of 32 bits, but its inputs are: {found}. Export the "
+                "network with such an input."
+            )
         shape = inputs[0].shape
-        if len(inputs) != 1 or len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
-            raise ConfigurationError(f"{path} must have one input of N×3×H×W, but its first one is {shape}.")
         self.name = path.name
-        self.fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+        self.fingerprint = _fingerprint(path)
         self._outputs = [output.name for output in self._session.get_outputs()]
         self.depths = len(self._outputs)
         self.batch_size = shape[0] if isinstance(shape[0], int) else None
-        size = shape[2] if isinstance(shape[2], int) else 224
+        size = next((side for side in shape[2:] if isinstance(side, int)), 224)
         self.preprocessing = preprocessing or Preprocessing.of_unit_range(
             Framing(round(size * 8 / 7), size), IMAGENET_MEAN, IMAGENET_DEVIATION
         )
@@ -52,3 +58,34 @@ class OnnxBackbone(Backbone):
         names = [self._outputs[depth - 1] for depth in depths]
         outputs = self._session.run(names, {self._input: images.contiguous().cpu().numpy()})
         return [torch.from_numpy(output).to(images.device) for output in outputs]
+
+
+def _is_of_images(shape: list[int | str | None]) -> bool:
+    """Whether square colour images fit; what is no number may be any size."""
+    if len(shape) != 4:
+        return False
+    _, channels, *sides = (side if isinstance(side, int) else None for side in shape)
+    return channels in (None, 3) and (None in sides or sides[0] == sides[1])
+
+
+def _fingerprint(path: Path) -> str:
+    """Of the file, and of those beside it that hold its weights."""
+    content = path.read_bytes()
+    digest = hashlib.sha256(content)
+    for name in _external_files(content):
+        if os.path.isfile(path.parent / name):
+            with open(path.parent / name, "rb") as file:
+                digest.update(name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:32]
+
+
+def _external_files(content: bytes) -> list[str]:
+    """The files that hold weights, as a model names them: each name follows the key `location` and its own length.
+
+    Its length is a number in groups of seven bits, of which only the last has no eighth bit.
+    """
+    names = set()
+    for match in re.finditer(rb"\n\x08location\x12([\x80-\xff]*[\x00-\x7f])", content):
+        length = sum((byte & 127) << 7 * place for place, byte in enumerate(match[1]))
+        names.add(content[match.end() : match.end() + length].decode(errors="ignore"))
+    return sorted(names)

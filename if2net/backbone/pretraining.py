@@ -192,7 +192,7 @@ class Training:
 def _resume(training: Training, checkpoint: Path, facts: dict[str, Any]) -> int:
     """How many epochs are done already."""
     tensors, header = modelfile.read(checkpoint)
-    epoch = header.pop("epoch")
+    epoch = header.pop("epoch", 0)
     if header != facts:
         raise ConfigurationError(
             f"{checkpoint} is of another training (other data, classes or settings); finish that one, "

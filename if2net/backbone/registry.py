@@ -22,9 +22,20 @@ def load_extractor(text: str, device: torch.device | str = "cpu") -> Extractor:
     >>> load_extractor("pixels,size=8").options.size
     8
     """
-    name, *words = text.split(",")
+    name, words = split(text)
     backbone = load_backbone(name, device)
     return Extractor(backbone, Options.parse(words, dict(backbone.defaults)), device)
+
+
+def split(text: str) -> tuple[str, list[str]]:
+    """The name and the options. A file's name goes up to its ending, since folders may have commas in their names.
+
+    >>> split("birds, trees/resnet.if2,pool=2,flip=no")
+    ('birds, trees/resnet.if2', ['pool=2', 'flip=no'])
+    """
+    parts = text.split(",")
+    end = max((place for place, part in enumerate(parts) if part.endswith(FILES)), default=0) + 1
+    return ",".join(parts[:end]), parts[end:]
 
 
 def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from if2net.backbone.extractor import Extractor
-from if2net.backbone.registry import FILES, load_extractor
+from if2net.backbone.registry import FILES, load_extractor, split
 from if2net.data.scenario import DEFAULT_BACKBONE
 from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
@@ -32,7 +32,7 @@ def extractor_for(
     if known is not None and asked is None:
         _check_present(text)
     extractor = load_extractor(text, device)
-    if known is not None and extractor.identity != known["identity"]:
+    if known is not None and not _is_same(extractor, text, known):
         raise ConfigurationError(_differs(text, known["text"]))
     return extractor, {"text": text, "identity": extractor.identity}
 
@@ -48,17 +48,24 @@ def check_tables(net: IF2Net) -> None:
 
 def _from_anywhere(text: str) -> str:
     """The same backbone by a name that holds in every folder."""
-    name, comma, options = text.partition(",")
-    return f"{Path(name).resolve()}{comma}{options}" if name.endswith(FILES) else text
+    name, options = split(text)
+    return ",".join([str(Path(name).resolve()), *options]) if name.endswith(FILES) else text
 
 
 def _check_present(text: str) -> None:
-    name = text.partition(",")[0]
+    name, _ = split(text)
     if name.endswith(FILES) and not Path(name).is_file():
         raise ConfigurationError(
             f"The backbone {name}, which the model has learned with, is not there any more; "
             "say with --backbone where it is now."
         )
+
+
+def _is_same(extractor: Extractor, text: str, known: Remembered) -> bool:
+    """A former identity did not tell all networks apart, so there the name must be the same as well."""
+    if known["identity"] == extractor.former_identity:
+        return known["text"] == text
+    return known["identity"] == extractor.identity
 
 
 def _differs(text: str, known: str) -> str:

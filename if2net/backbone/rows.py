@@ -13,7 +13,8 @@ from if2net.backbone.extraction import Show, extract
 from if2net.backbone.extractor import Extractor
 from if2net.backbone.registry import load_extractor
 from if2net.data import Dataset, ImageDataset, Scenario, load_dataset, load_images
-from if2net.errors import ConfigurationError
+from if2net.data.files import Files
+from if2net.errors import ConfigurationError, InputError
 
 Refused = dict[Path, str]  # image → why it could not be used
 
@@ -31,12 +32,21 @@ def load_rows(
     Features are computed once; the next time they come from the cache.
     """
     if scenario.backbone is None:
-        return load_dataset(scenario.dataset, folder), {}
+        data = load_dataset(scenario.dataset, folder)
+        scenario.check_classes(data.classes)
+        return data, {}
+    images = scenario_images(scenario, folder)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     scenario = held_out.resolved(scenario, seed, folder, device=device)
-    images = load_images(scenario.dataset, folder)
     extractor = load_extractor(str(scenario.backbone), device)
     return image_rows(images, extractor, unseen(images, extractor, scenario.classes), show)
+
+
+def scenario_images(scenario: Scenario, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
+    """The images that a scenario draws its classes from; an error where they have too few."""
+    images = load_images(scenario.dataset, folder)
+    scenario.check_classes(len(images.classes))
+    return images
 
 
 def image_rows(
@@ -48,8 +58,22 @@ def image_rows(
     found = extract([*train.paths, *test.paths], extractor, show=show)
     kept = np.split(found.kept, [len(train.paths)])
     rows = np.split(found.X, [int(kept[0].sum())])
-    data = Dataset(images.name, rows[0], train.labels[kept[0]], rows[1], test.labels[kept[1]])
+    origin = {"identity": extractor.identity, "pretrained_on": extractor.backbone.pretrained_on}
+    labels = train.labels[kept[0]], test.labels[kept[1]]
+    for part, files, left in (("training", train, labels[0]), ("test", test, labels[1])):
+        _check_left(images, part, files, left, found.refused)
+    data = Dataset(images.name, rows[0], labels[0], rows[1], labels[1], images.classes, origin)
     return data, found.refused
+
+
+def _check_left(images: ImageDataset, part: str, files: Files, left: np.ndarray, refused: Refused) -> None:
+    """An error where no image of a class could be used: there would be nothing to learn from, or to test with."""
+    if lost := np.setdiff1d(files.labels, left).tolist():
+        reason = refused[files.of(lost[:1]).paths[0]]
+        raise InputError(
+            f"The class {images.classes[lost[0]]!r} of {images.name} has no {part} image that can be used; add some, "
+            f"or leave the class out. The first of them: {reason}"
+        )
 
 
 def unseen(images: ImageDataset, extractor: Extractor, wanted: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from if2net.backbone.base import Preprocessing
+from if2net.backbone.base import Preprocessing, fingerprint
 from if2net.backbone.network import Network
 from if2net.data.images import Framing
 from if2net.errors import ConfigurationError
@@ -26,11 +26,15 @@ def load(name: str, device: torch.device | str = "cpu", *, pretrained: bool = Tr
     size = facts["input_size"][-1]
     known = dict(module.named_modules())
     taps = [info["module"] for info in getattr(module, "feature_info", []) if info["module"] in known]
-    return Network(
+    whole = torch.nn.Sequential(module)
+    network = Network(
         f"timm:{name}",
-        torch.nn.Sequential(module),
+        whole,
         Preprocessing.of_unit_range(Framing(round(size / facts["crop_pct"]), size), facts["mean"], facts["std"]),
         taps=(*(f"0.{tap}" for tap in taps), "0"),
+        structure=f"{name.partition('.')[0]} {taps}",  # what follows a dot says which weights
         pretrained_on=(getattr(module, "pretrained_cfg", None) or {}).get("tag") or "the data timm names",
         device=device,
     )
+    network.former_fingerprint = fingerprint(whole.state_dict())
+    return network

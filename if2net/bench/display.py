@@ -7,9 +7,11 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from if2net.bench.results import trained_on
 from if2net.bench.stream import Plan, Step
 
 
@@ -51,6 +53,8 @@ class Display:
 def results_table(results: dict[str, Any]) -> Table:
     """ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
     table = Table(title=f"{results['scenario']}, {results['protocol']} protocol", title_justify="left")
+    if seen := trained_on(results):
+        table.caption, table.caption_justify = f"The backbone was trained on {escape(seen)}.", "left"
     table.add_column("method")
     for heading in ("ACC %", "BWT", "FWT", *COSTS):
         table.add_column(heading, justify="right")

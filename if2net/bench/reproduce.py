@@ -7,13 +7,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from if2net.bench.folder import resolved
-from if2net.bench.results import write_json
 from if2net.bench.settings import Given
 from if2net.bench.stream import Plan
 from if2net.bench.tables import TABLES
 from if2net.data import parse_scenario
-from if2net.errors import unknown
+from if2net.errors import ConfigurationError, unknown
 from if2net.methods import METHODS
 
 
@@ -33,10 +31,10 @@ def plans(
             continue
         settings = part.settings(chosen, given)
         plan = Plan(parse_scenario(part.scenario), settings, seeds, part.protocol, device)
-        folder = out / part.folder
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / "config.json", resolved(plan))
-        found.append((plan, folder))
+        found.append((plan, out / part.folder))
+    if not found:
+        known = dict.fromkeys(method for part in TABLES[name][1]() for method in part.methods)
+        raise ConfigurationError(f"{name} compares none of {', '.join(methods)}; choose from {', '.join(known)}.")
     return found
 
 

@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from if2net.bench import metrics
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, NumericalError
 from if2net.version import __version__
 
 SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
@@ -40,9 +40,20 @@ def environment(device: str) -> dict[str, Any]:
         "torch": torch.__version__,
         "numpy": numpy.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
+        "processor": processor(),
         "threads": torch.get_num_threads(),
         "device": device_name(device),
     }
+
+
+def processor() -> str:
+    """Its name: Linux has it in a file, other systems tell it when asked."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "not known"
 
 
 def device_name(device: str) -> str:
@@ -84,6 +95,16 @@ def label(run: dict[str, Any]) -> str:
     return f"{run['method']} ({run['variant']})" if run.get("variant") else run["method"]
 
 
+def trained_on(results: dict[str, Any]) -> str:
+    """What the backbones of the runs have seen, to be said beside the numbers; empty where there is nothing to say.
+
+    >>> trained_on({"runs": [{"backbone": {"identity": "1f", "pretrained_on": "ImageNet"}}, {}]})
+    'ImageNet'
+    """
+    said = [(run.get("backbone") or {}).get("pretrained_on") for run in results["runs"]]
+    return "; ".join(dict.fromkeys(text for text in said if text))
+
+
 def summarise(results: dict[str, Any]) -> None:
     """Mean and standard deviation over seeds of each method, in the order of the runs."""
     summary: dict[str, dict[str, float]] = {}
@@ -103,9 +124,16 @@ def summarise(results: dict[str, Any]) -> None:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write under a temporary name, then rename: a crash leaves the old file whole."""
+    try:
+        text = readable(content)
+    except ValueError as error:
+        raise NumericalError(
+            f"{path} was not written, since a number in it would be infinite or not a number, which JSON has no word "
+            "for. A class without test samples gives such numbers, or a training that diverged; leave that one out."
+        ) from error
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     with os.fdopen(handle, "w") as file:
-        file.write(readable(content))
+        file.write(text)
     os.replace(temporary, path)
 
 
@@ -120,7 +148,7 @@ def readable(content: dict[str, Any]) -> str:
      ]
     }
     """
-    text = json.dumps(content, indent=1)
+    text = json.dumps(content, indent=1, allow_nan=False)
     return re.sub(r"\[\n *([^\[\]{}]*?)\n *\]", lambda row: "[" + re.sub(r"\n *", " ", row[1]) + "]", text)
 
 

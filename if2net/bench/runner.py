@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from if2net.bench import backbones, folder
 from if2net.bench import results as store
 from if2net.bench.stream import Plan, Show, checkpoint_path, finished_runs
 from if2net.bench.workers import Job, results_of
@@ -17,7 +19,7 @@ from if2net.methods import METHODS
 
 def run_plan(plan: Plan, data: Dataset, out: Path | None, show: Show | None = None) -> dict[str, Any]:
     """Run everything that `out` does not already hold, and return the results."""
-    found = previous(plan, out)
+    found = previous(plan, out, lambda _: (data.backbone or {}).get("identity"))
     for job in _missing(plan, out, found):
         _keep(job, found, finished_runs(plan, data, job.method, job.seed, out, show))
     return found
@@ -27,13 +29,17 @@ def run_plans(
     plans: list[tuple[Plan, Path]], data: Path | None, jobs: int = 1, show: Show | None = None
 ) -> list[dict[str, Any]]:
     """Run several plans, `jobs` streams at a time in processes of their own that share the cores or the GPU."""
-    found = [previous(plan, out) for plan, out in plans]
+    found = [previous(plan, out, partial(backbones.identity, plan, data)) for plan, out in plans]
     work = [
         (job, results)
         for (plan, out), results in zip(plans, found, strict=True)
         for job in _missing(plan, out, results)
     ]
     work.sort(key=lambda entry: entry[0].seed)  # where every seed has data of its own, it is loaded less often
+    begun = {job.out for job, _ in work}
+    for plan, out in plans:
+        if out in begun:  # a folder in which all is finished stays as it is
+            folder.record(plan, out)
     failed = []
     for place, runs in results_of(attempt, [job for job, _ in work], data, jobs, show):
         if isinstance(runs, NumericalError):
@@ -60,8 +66,8 @@ def _summary(failed: list[tuple[Job, NumericalError]]) -> NumericalError:
     return NumericalError("\n".join(["All other runs are finished and kept; these could not be computed:", *lines]))
 
 
-def previous(plan: Plan, out: Path | None) -> dict[str, Any]:
-    """The results that `out` holds already, which must be of the same plan."""
+def previous(plan: Plan, out: Path | None, identity: backbones.Identity) -> dict[str, Any]:
+    """The results that `out` holds already, which must be of the same plan and of the same backbone."""
     fresh = store.new_results(plan.scenario.name, plan.protocol, plan.device)
     if out is None or not (out / "results.json").exists():
         return fresh
@@ -77,6 +83,7 @@ def previous(plan: Plan, out: Path | None) -> dict[str, Any]:
                 f"{out} holds results of {name} with another value of {', '.join(changed)}; "
                 "choose another folder with --out."
             )
+    backbones.check(plan, out, old["runs"], identity)
     return old
 
 

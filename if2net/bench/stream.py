@@ -55,6 +55,7 @@ class Run:
     tasks: list[Task]
     order: list[int]
     rows: dict[str, list[list[float]]]  # variant → rows of R so far
+    backbone: dict[str, str | None] | None = None  # of the data, see `Dataset`
     seconds: dict[str, float] = field(default_factory=lambda: {"learn": 0.0, "predict": 0.0})
 
 
@@ -63,7 +64,8 @@ def learn_stream(
 ) -> Run:
     """Learn and test one stream of tasks, from the beginning or from the checkpoint in `out`."""
     order, tasks = plan.scenario.stream(data, seed, validation=plan.validation)
-    run = Run(_method(plan, name, seed, tasks), tasks, order, {v: [] for v in PROTOCOLS[plan.protocol]})
+    rows: dict[str, list[list[float]]] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
+    run = Run(_method(plan, name, seed, tasks), tasks, order, rows, data.backbone)
     if out is not None:
         _resume(run, out, name, seed)
     saved = time.monotonic()
@@ -85,9 +87,10 @@ def finished_runs(
     run = learn_stream(plan, data, name, seed, out, show)
     alone = _independent(plan, run, name, seed)
     costs = {**asdict(run.method.costs()), "device": store.device_name(plan.device)}
+    origin = {"backbone": run.backbone} if run.backbone else {}
     return [
         store.finished_run(name, variant, seed, run.order, matrix(rows), alone[variant], dict(run.seconds), costs)
-        | {"confusion": confusion(run.method, run.tasks, plan.protocol, variant)}
+        | {"confusion": confusion(run.method, run.tasks, plan.protocol, variant), **origin}
         for variant, rows in run.rows.items()
     ]
 
@@ -130,7 +133,7 @@ def _save_checkpoint(run: Run, out: Path, name: str, seed: int) -> None:
     path = checkpoint_path(out, name, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     header = {"tasks": run.method.tasks, "rows": run.rows, "seconds": run.seconds, "order": run.order}
-    header["settings"] = asdict(run.method.settings)
+    header |= {"settings": asdict(run.method.settings), "backbone": run.backbone}
     modelfile.write(path, run.method.tensors(), header)
 
 
@@ -141,6 +144,8 @@ def _resume(run: Run, out: Path, name: str, seed: int) -> None:
         return
     tensors, header = modelfile.read(path)
     if header["order"] != run.order or header["settings"] != asdict(run.method.settings):
+        return
+    if header.get("backbone", run.backbone) != run.backbone:  # older checkpoints do not have it
         return
     run.method.tasks = header["tasks"]
     run.method.restore(tensors)

@@ -1,6 +1,6 @@
 """Learning on many machines with Ray: the same result as on one."""
 
 from if2net.cluster.connection import connect
-from if2net.cluster.learning import learn, learn_tables
+from if2net.cluster.learning import learn, learn_images, learn_tables
 
-__all__ = ["connect", "learn", "learn_tables"]
+__all__ = ["connect", "learn", "learn_images", "learn_tables"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from if2net.cluster.connection import imported_ray
+from if2net.cluster.reading import Reader
 from if2net.cluster.worker import Part, Worker, fingerprint
-from if2net.data.columns import Columns
+from if2net.data.places import cache_folder
 from if2net.errors import IF2NetError
 
 # How many blocks a worker has in hand: one that it counts, and one on its way.
@@ -30,7 +33,7 @@ class Crew:
     def __init__(
         self,
         empty: Part,
-        columns: Columns,
+        reader: Reader,
         *,
         workers: int,
         device: str,
@@ -39,7 +42,8 @@ class Crew:
         report: Callable[[int], None],
     ) -> None:
         self.ray = imported_ray()
-        self.columns, self.workers, self.deaths_left, self.report = columns, workers, deaths, report
+        self.columns, self.workers, self.deaths_left, self.report = reader.columns, workers, deaths, report
+        self.refused: dict[Path, str] = {}
         self.books: dict[Any, Counter[str]] = {}
         self.lost: Counter[str] = Counter()
         # No CPU is asked for, so that reading can never be starved; a retried call would count twice.
@@ -47,11 +51,11 @@ class Crew:
             num_cpus=0,
             num_gpus=0 if device == "cpu" else 1,
             scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": {"OMP_WAIT_POLICY": "PASSIVE"}},  # beside those who read, waiting must not spin
+            runtime_env={"env_vars": _environment()},
             max_restarts=0,
             max_task_retries=0,
         )
-        self._arguments = (self.ray.put(empty), columns, device, threads)
+        self._arguments = (self.ray.put(empty), reader, device, threads)
         self._fingerprint = self.ray.remote(fingerprint)
         self._hire()
 
@@ -152,9 +156,9 @@ class Crew:
         counted = self._value(worker, done)
         if counted is None or worker not in self.books:
             return False
-        mark, rows = counted
-        self.books[worker][mark] += 1
-        self.report(rows)
+        self.books[worker][counted.mark] += 1
+        self.refused |= counted.refused
+        self.report(counted.rows)
         return True
 
     def _value(self, worker: Any, done: Any) -> Any | None:
@@ -181,3 +185,9 @@ class Crew:
         self.close()
         self.lost.clear()
         self._hire()
+
+
+def _environment() -> dict[str, str]:
+    """Beside those who read, waiting must not spin. Features are kept where they are here, if that was chosen."""
+    chosen = {"IF2NET_CACHE": str(cache_folder().absolute())} if os.environ.get("IF2NET_CACHE") else {}
+    return {"OMP_WAIT_POLICY": "PASSIVE", **chosen}

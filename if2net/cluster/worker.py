@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from if2net import snapshot
+from if2net.cluster.reading import Reader
 from if2net.config import Config
-from if2net.data.columns import Arrays, Columns, features_of, labels_of
+from if2net.data.columns import Arrays, Columns
 from if2net.learner import IF2Net
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a worker says of a block: its fingerprint, its rows, and why some of them were left out."""
+
+    mark: str
+    rows: int
+    refused: dict[Path, str]
 
 
 @dataclass(frozen=True)
@@ -38,19 +50,23 @@ def unpack(part: Part, device: str) -> IF2Net:
 class Worker:
     """Holds one learner, which starts empty and knows the frozen encoder that all of them share."""
 
-    def __init__(self, empty: Part, columns: Columns, device: str, threads: int) -> None:
+    def __init__(self, empty: Part, reader: Reader, device: str, threads: int) -> None:
         torch.set_num_threads(threads)
-        self.columns = columns
+        self.reader = reader
         self.device = device
         self.net = unpack(empty, device)
 
-    def count(self, block: Any) -> tuple[str, int]:
-        """Learn a block; its fingerprint and the number of its samples."""
-        arrays = arrays_of(block, self.columns)
-        rows = len(arrays[self.columns.names[0]])
+    def count(self, block: Any) -> Counted:
+        """Learn what can be learned of a block."""
+        columns = self.reader.columns
+        arrays = arrays_of(block, columns)
+        rows, refused = len(arrays[columns.names[0]]), {}
         if rows:
-            self.net.learn(features_of(arrays, self.columns), labels_of(arrays, self.columns))
-        return fingerprint_of(arrays), rows
+            samples = self.reader(arrays)
+            refused = samples.refused
+            if len(samples.y):
+                self.net.learn(samples.X, samples.y)
+        return Counted(fingerprint_of(arrays), rows, refused)
 
     def part(self) -> tuple[Part, bool]:
         """Everything counted so far, and a small second value to wait for without fetching the first."""
@@ -86,6 +102,19 @@ def fingerprint_of(arrays: Arrays) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, values in arrays.items():
-        digest.update(f"{name} {values.dtype} {values.shape} ".encode())
-        digest.update(repr(values.tolist()).encode() if values.dtype == object else values.tobytes())
+        digest.update(f"{name} ".encode())
+        _add(digest, values)
     return digest.hexdigest()
+
+
+def _add(digest: Any, value: Any) -> None:
+    """Images of different sizes come as arrays inside an array, of which Python would not print every number."""
+    if not isinstance(value, np.ndarray):
+        digest.update(f"{value!r} ".encode())
+        return
+    digest.update(f"{value.dtype} {value.shape} ".encode())
+    if value.dtype != object:
+        digest.update(value.tobytes())
+        return
+    for one in value:
+        _add(digest, one)

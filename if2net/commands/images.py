@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from if2net.backbone.extractor import Extractor
     from if2net.backbone.pretraining import Epoch
     from if2net.data import ImageDataset, Scenario
+    from if2net.errors import IF2NetError
 
-# Of the images that could not be used, so many are named on the screen.
+# Of the images that could not be used, so many are named on the screen; in a file, all of them.
 NAMED = 20
+# What is done when the command is over: a summary that came earlier would be lost among a long run's lines.
+AFTERWARDS = ExitStack()
 
 
 def features(
@@ -37,21 +40,26 @@ def features(
     from if2net.commands.progress import counting
     from if2net.config import resolve_device
     from if2net.data.scenario import DEFAULT_BACKBONE
+    from if2net.errors import InputError
 
     console = Console()
-    files, scenario = _images(images, data)
+    files, others, scenario = _images(images, data, backbone)
     if scenario is not None:
         scenario = _with_backbone(scenario, seed, data, str(resolve_device(device)), console)
-    named = scenario.backbone if scenario is not None else None
-    extractor = load_extractor(backbone or named or DEFAULT_BACKBONE, resolve_device(device))
+        backbone = scenario.backbone
+    refuse_held_out(backbone)
+    extractor = load_extractor(backbone or DEFAULT_BACKBONE, resolve_device(device))
     paths = _paths(files, scenario, extractor)
     with counting("features", console) as show:
         found = extract(paths, extractor, show=show)
+    if not len(found.X):
+        raise InputError(f"None of the {len(paths):,} images can be used. The first: {found.refused[paths[0]]}")
     console.print(
         f"{len(found.X):,} images have {found.X.shape[1]:,} features each ({extractor.identity[:8]}).",
         highlight=False,
     )
     summarise(found.refused, len(paths), console)
+    summarise_others(others, console)
 
 
 def pretrain(
@@ -77,6 +85,7 @@ def pretrain(
     from if2net.backbone import held_out, pretraining
     from if2net.config import resolve_device
     from if2net.data import load_images
+    from if2net.data.image_datasets import passed_over
     from if2net.errors import ConfigurationError
 
     console = Console()
@@ -88,12 +97,21 @@ def pretrain(
     if target.suffix != ".if2" or not target.parent.is_dir():
         raise ConfigurationError(f"{target} must end in .if2 and lie in a folder that exists; choose another --out.")
 
-    def refusals(refused: dict[Path, str], total: int) -> None:
-        summarise(refused, total, console)
-
     with _epochs("epochs", console) as show:
-        held_out.train(images, classes, recipe, target, device=resolve_device(device), show=show, refusals=refusals)
-    console.print(f"Backbone: {target}", soft_wrap=True)
+        trained = held_out.train(
+            images, classes, recipe, target, device=resolve_device(device), show=show, refusals=_refusals(console)
+        )
+    console.print(f"Backbone: {target}{'' if trained else ', which was there already'}", soft_wrap=True)
+    summarise_others(passed_over(dataset), console)
+
+
+def _refusals(console: Console) -> Callable[[dict[Path, str], int], None]:
+    """Takes note of images that could not be read, of how many; they are named at the end."""
+
+    def take_note(refused: dict[Path, str], total: int) -> None:
+        AFTERWARDS.callback(summarise, refused, total, console)
+
+    return take_note
 
 
 @contextmanager
@@ -111,24 +129,37 @@ def _epochs(what: str, console: Console) -> Iterator[Callable[[Epoch], None]]:
 def load_shown(scenario: Scenario, data: Path | None, device: str, console: Console, seeds: Iterable[int]) -> None:
     """Make the rows of a scenario for these seeds ready, with progress, and say what has to be said of them."""
     from if2net.backbone import held_out
-    from if2net.data import IMAGE_DATASETS
+    from if2net.backbone.rows import scenario_images
+    from if2net.data.image_datasets import IMAGE_DATASETS, passed_over
 
-    for seed in seeds if held_out.is_held_out(scenario) else [0]:
+    own = held_out.is_held_out(scenario)
+    if own:
+        scenario_images(scenario, data)  # too few classes are found before a backbone is trained
+    for seed in seeds if own else [0]:
         ready = _with_backbone(scenario, seed, data, device, console)
         _load_shown(ready, data, device, console)
+    AFTERWARDS.callback(summarise_others, passed_over(scenario.dataset), console)
     source = IMAGE_DATASETS.get(scenario.dataset)
-    if source is not None and source.of_imagenet and ".if2" not in str(ready.backbone):
+    if source is not None and source.of_imagenet and not _knows_its_classes(str(ready.backbone)):
         console.print(
             f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
             "Say so beside these numbers."
         )
 
 
+def _knows_its_classes(backbone: str) -> bool:
+    """Whether it is known which classes it has seen: those in its file, or none at all."""
+    from if2net.backbone import registry
+
+    name, _ = registry.split(backbone)
+    return name == "pixels" or name.endswith(".if2")
+
+
 def _with_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Scenario:
     from if2net.backbone import held_out
 
     with _epochs(f"backbone of seed {seed}", console) as show:
-        return held_out.resolved(scenario, seed, data, device=device, show=show)
+        return held_out.resolved(scenario, seed, data, device=device, show=show, refusals=_refusals(console))
 
 
 def _load_shown(scenario: Scenario, data: Path | None, device: str, console: Console) -> None:
@@ -137,35 +168,81 @@ def _load_shown(scenario: Scenario, data: Path | None, device: str, console: Con
 
     with counting("features", console) as show:
         rows, refused = load_rows(scenario, data, device=device, show=show)
-    summarise(refused, len(rows.train_y) + len(rows.test_y) + len(refused), console)
+    _refusals(console)(refused, len(rows.train_y) + len(rows.test_y) + len(refused))
 
 
 def summarise(refused: dict[Path, str], total: int, console: Console, what: str = "images") -> None:
     """Name what was left out."""
-    if not refused:
+    _name(f"{len(refused):,} of {total:,} {what} were left out:", refused, console)
+
+
+def summarise_others(others: Mapping[Path, str], console: Console) -> None:
+    """Name what lies among the images, or beside them, and was not looked at."""
+    _name(f"Passed over ({len(others):,}):", others, console)
+
+
+def _name(heading: str, reasons: Mapping[Path, str], console: Console) -> None:
+    if not reasons:
         return
-    console.print(f"{len(refused):,} of {total:,} {what} were left out:", style="yellow", highlight=False)
-    for reason in list(refused.values())[:NAMED]:
+    console.print(heading, style="yellow", highlight=False)
+    shown = NAMED if console.is_terminal else len(reasons)
+    for reason in list(reasons.values())[:shown]:
         console.print(f"  {reason}", soft_wrap=True, highlight=False, markup=False)
-    if len(refused) > NAMED:
-        console.print(f"  and {len(refused) - NAMED:,} more", highlight=False)
+    if len(reasons) > shown:
+        into_a_file = "2> FILE" if console.stderr else "> FILE"
+        console.print(f"  and {len(reasons) - shown:,} more; with {into_a_file} all are named there", highlight=False)
 
 
-def _images(text: str, data: Path | None) -> tuple[ImageDataset | list[Path], Scenario | None]:
-    """A dataset, or the images of a folder; and the scenario, where that is what was named."""
-    from if2net.data import is_image_dataset, load_images, parse_scenario
-    from if2net.data.files import images_under
+def refuse_held_out(backbone: str | None) -> None:
+    """An error where the backbone is to be trained on the classes that a scenario leaves out, and there is none."""
+    from if2net.backbone.held_out import NAME
+    from if2net.backbone.registry import split
+    from if2net.errors import ConfigurationError
+
+    if backbone is not None and split(backbone)[0] == NAME:
+        raise ConfigurationError(
+            f"{NAME} belongs to scenarios, like cifar100-60/10: it is trained on the classes that these leave out. "
+            "Train a backbone with `if2net pretrain` and give its file, or choose another."
+        )
+
+
+def _images(
+    text: str, data: Path | None, backbone: str | None
+) -> tuple[ImageDataset | list[Path], dict[Path, str], Scenario | None]:
+    """A dataset, or the images of a folder; what was passed over; and the scenario, where that was named."""
+    from if2net.backbone.rows import scenario_images
+    from if2net.data import DATASETS, is_image_dataset, load_images, parse_scenario
+    from if2net.data.files import images_under, unknown_under
+    from if2net.data.image_datasets import passed_over
     from if2net.data.scenario import is_scenario
     from if2net.errors import InputError
 
-    if Path(text).is_dir():
-        if paths := images_under(Path(text)):
-            return paths, None
+    folder = Path(text)
+    if folder.is_dir():
+        if paths := images_under(folder):
+            return paths, unknown_under(folder), None
         raise InputError(f"There are no images in {text} or the folders inside it.")
-    scenario = None if is_image_dataset(text) and not is_scenario(text) else parse_scenario(text)
-    if scenario is not None and scenario.backbone is None:
-        raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
-    return load_images(scenario.dataset if scenario else text, data), scenario
+    if is_scenario(text):
+        scenario = parse_scenario(text)
+        if scenario.backbone is None:
+            raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
+        scenario = parse_scenario(text, backbone)
+        return scenario_images(scenario, data), passed_over(scenario.dataset), scenario
+    if text in DATASETS:
+        raise InputError(f"{text} is a table of numbers; it needs no features.")
+    if not is_image_dataset(text):
+        raise _no_images_by_name(text)
+    return load_images(text, data), passed_over(text), None
+
+
+def _no_images_by_name(text: str) -> IF2NetError:
+    from if2net.data import IMAGE_DATASETS
+    from if2net.errors import ConfigurationError, unknown
+
+    return ConfigurationError(
+        f"{unknown('image dataset', text, IMAGE_DATASETS)} Nor is there a folder {text}. "
+        "A scenario is written DATASET-CLASSES/TASKS."
+    )
 
 
 def _paths(files: ImageDataset | list[Path], scenario: Scenario | None, extractor: Extractor) -> list[Path]:

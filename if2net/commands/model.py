@@ -20,7 +20,9 @@ from if2net.commands.options import BackboneOption, DeviceOption
 
 if TYPE_CHECKING:
     import numpy as np
+    from rich.console import Console
 
+    from if2net.backbone.folder import ImageFolders
     from if2net.learner import IF2Net
 
     # Where each sample was found, and their features; some at a time.
@@ -42,9 +44,7 @@ def learn(
         ),
     ] = None,
     backbone: BackboneOption = None,
-    cluster: Annotated[
-        str | None, typer.Option(help="Learn tables on Ray: auto, or the address of a cluster.")
-    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Learn on Ray: auto, or the address of a cluster.")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, help="With --cluster: workers; default one a machine.")
     ] = None,
@@ -58,17 +58,24 @@ def learn(
     from rich.console import Console
 
     from if2net.commands.images import summarise
+    from if2net.errors import ConfigurationError
 
     console = Console(stderr=True)
     folders = None
+    if workers is not None and cluster is None:
+        raise ConfigurationError("--workers is for a cluster; say with --cluster which, or leave it out.")
     images = photographs.are_images(samples)
     net = _model_to_learn(model, seed, device, settings or [], photographs.SETTINGS if images else ())
     known = set(net.labels.known)
     before = _samples(net)
     start = time.perf_counter()
     if images:
-        _refuse("tables", label=label, cluster=cluster, workers=workers)
-        folders = photographs.learn_images(net, samples, backbone, device, console)
+        _refuse("tables", label=label)
+        folders = (
+            photographs.learn_images(net, samples, backbone, device, console)
+            if cluster is None
+            else _learn_images_on(cluster, net, samples, backbone, workers, console)
+        )
     else:
         _refuse("images", backbone=backbone)
         tables.learn_tables(net, samples, label, cluster, workers)
@@ -166,6 +173,24 @@ def _refuse(kind: str, **options: object) -> None:
 
     if given := [name for name, value in options.items() if value is not None]:
         raise ConfigurationError(f"--{given[0]} is for {kind}, which these are not; leave it out.")
+
+
+def _learn_images_on(
+    address: str, net: IF2Net, folders: Sequence[Path], backbone: str | None, workers: int | None, console: Console
+) -> ImageFolders:
+    """On the cluster at this address; otherwise as `photographs.learn_images`."""
+    from if2net import cluster
+    from if2net.commands.images import AFTERWARDS, refuse_held_out, summarise_others
+    from if2net.commands.progress import counting
+    from if2net.data.files import passed_over
+
+    refuse_held_out(backbone)
+    cluster.connect(address)
+    with counting("images", console) as show:
+        images = cluster.learn_images(net, folders, backbone, workers=workers, show=show)
+    others = {path: reason for folder in folders for path, reason in passed_over(folder).items()}
+    AFTERWARDS.callback(summarise_others, others, console)
+    return images
 
 
 def _samples(net: IF2Net) -> int:

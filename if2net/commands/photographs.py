@@ -19,16 +19,21 @@ SETTINGS = ("encoder=linear",)
 
 
 def are_images(paths: Sequence[Path]) -> bool:
-    """Whether these are images or folders with images, and not tables."""
+    """Whether these are images or folders with images, and not tables.
+
+    Among images may be what is neither: it is named at the end, with what cannot be read.
+    """
+    from if2net.data.formats import FORMATS
     from if2net.data.images import SUFFIXES
     from if2net.errors import InputError
 
     others = [path for path in paths if not (path.is_dir() or path.suffix.lower() in SUFFIXES)]
     if missing := [path for path in others if not path.exists()]:
         raise InputError(f"There is no file or folder {missing[0]}; check the path.")
-    if others and len(others) < len(paths):
-        raise InputError(f"{others[0]} is no image, but others here are; give tables or images, not both at once.")
-    return not others
+    tables = [path for path in others if path.name.lower().endswith(tuple(FORMATS))]
+    if tables and len(others) < len(paths):
+        raise InputError(f"{tables[0]} is no image, but others here are; give tables or images, not both at once.")
+    return len(others) < len(paths)
 
 
 def learn_images(
@@ -37,14 +42,19 @@ def learn_images(
     """They know what in them could not be used."""
     from if2net.backbone.folder import ImageFolders
     from if2net.backbone.remembered import extractor_for
+    from if2net.commands.images import AFTERWARDS, refuse_held_out, summarise_others
     from if2net.commands.progress import counting
     from if2net.config import resolve_device
+    from if2net.data.files import passed_over
 
+    refuse_held_out(backbone)
     extractor, remembered = extractor_for(net, backbone, resolve_device(device))
     with counting("features", console) as show:
         images = ImageFolders(folders, extractor, show)
         net.learn(images)
     net.backbone = remembered
+    others = {path: reason for folder in folders for path, reason in passed_over(folder).items()}
+    AFTERWARDS.callback(summarise_others, others, console)
     return images
 
 
@@ -54,15 +64,21 @@ def images_to_predict(
     """Every image that can be used, with its place: COLUMNS. The others are named at the end."""
     from if2net.backbone import folder
     from if2net.backbone.remembered import extractor_for
+    from if2net.commands.images import AFTERWARDS, refuse_held_out, summarise_others
     from if2net.commands.progress import counting
     from if2net.config import resolve_device
+    from if2net.data.files import unknown_under
 
+    refuse_held_out(backbone)
     extractor, _ = extractor_for(net, backbone, resolve_device(device))
     with counting("features", console) as show:
         images = folder.images_to_predict(paths, extractor, show)
         for _ in images:  # into the cache, since a bar and the predictions do not go together on a screen
             pass
     images.show = None
+    folders = [path for path in paths if path.is_dir()]
+    others = {file: reason for path in folders for file, reason in unknown_under(path).items()}
+    AFTERWARDS.callback(summarise_others, others, console)
     return _told(images, console)
 
 

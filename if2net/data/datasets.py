@@ -29,10 +29,15 @@ class Dataset:
     train_y: np.ndarray
     test_X: np.ndarray
     test_y: np.ndarray
+    class_names: tuple[str, ...] = ()  # where the classes are called anything but 0 to C−1
+    backbone: dict[str, str | None] | None = None  # of images: its identity, and what it was pre-trained on
 
     @property
     def classes(self) -> int:
         return int(self.train_y.max()) + 1
+
+    def class_name(self, number: int) -> str:
+        return repr(self.class_names[number]) if self.class_names else str(number)
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,14 @@ def _from_hub(name: str, hub_name: str) -> Dataset:
             f"dataset-{name} where there is one; or `pip install 'if2net[hub]'` to download {hub_name}."
         ) from error
     splits = load_from_hub(hub_name)
-    parts = []
-    for split in ("train", "test"):
-        rows = splits[split].with_format("numpy")
-        parts += [_rows(np.asarray(rows["image"])), _labels(np.asarray(rows["label"]))]
-    return Dataset(name, *parts)
+    train, test = (splits[part].with_format("numpy") for part in ("train", "test"))
+    return Dataset(
+        name,
+        _rows(np.asarray(train["image"])),
+        _labels(np.asarray(train["label"])),
+        _rows(np.asarray(test["image"])),
+        _labels(np.asarray(test["label"])),
+    )
 
 
 DATASETS: dict[str, Source] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from if2net.errors import InputError
 # Of a dataset without a split of its own: the seed of ours, and the share that is learned from.
 SPLIT_SEED = 0
 TRAINING_SHARE = 0.8
+# Endings of what often lies among images and is none; nobody misses it.
+NO_IMAGES = (".txt", ".md", ".json", ".xml", ".csv", ".ini", ".db")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,25 @@ def class_folders(folder: Path) -> dict[str, list[Path]]:
 def without_images(folder: Path) -> list[Path]:
     """The sub-folders that hold files, none of which is an image of a known kind."""
     parts = [part for part in _sub_folders(folder) if not images_under(part)]
-    return [part for part in parts if any(path.is_file() for path in part.rglob("*"))]
+    return [part for part in parts if any(_files_under(part))]
+
+
+def passed_over(folder: Path) -> dict[Path, str]:
+    """Files that no class takes in, and why: images beside the classes' folders, and unknown kinds inside them."""
+    beside = [path for path in sorted(folder.iterdir()) if path.is_file() and _is_image(path)]
+    found = {path: f"{path} lies in no class's folder; put it into one." for path in beside}
+    for part in _sub_folders(folder):
+        if images_under(part):
+            found |= unknown_under(part)
+    return found
+
+
+def unknown_under(folder: Path) -> dict[Path, str]:
+    """Files that may be images, but of no kind that can be read; and a sentence on each."""
+    unknown = [path for path in _files_under(folder) if path.suffix.lower() not in (*SUFFIXES, *NO_IMAGES)]
+    return {
+        path: f"{path} has no ending of an image that can be read; rename or convert it." for path in sorted(unknown)
+    }
 
 
 def _sub_folders(folder: Path) -> list[Path]:
@@ -58,9 +79,30 @@ def _sub_folders(folder: Path) -> list[Path]:
 
 
 def images_under(folder: Path) -> list[Path]:
-    return sorted(
-        path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
-    )
+    """All images in a folder and the folders inside it, also where these are links; without what is hidden."""
+    return sorted(path for path in _files_under(folder) if _is_image(path))
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+
+
+def _files_under(folder: Path) -> Iterator[Path]:
+    start = folder.resolve()
+    followed: set[Path] = set()
+
+    def leads_on(path: Path) -> bool:
+        """A link is followed once, and never to where one comes from: that would have no end."""
+        if not path.is_symlink():
+            return True
+        target = path.resolve()
+        known = target in followed or start.is_relative_to(target)
+        followed.add(target)
+        return not known
+
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in sorted(folders) if name[0] != "." and leads_on(Path(place, name))]
+        yield from (Path(place, name) for name in files if name[0] != ".")
 
 
 def dataset(name: str, train: ByClass, test: ByClass) -> ImageDataset:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
-import uuid
 from pathlib import Path
 from typing import Any
 
 from if2net.data import layouts
 from if2net.data.files import ImageDataset
-from if2net.data.places import cache_folder
+from if2net.data.places import cache_folder, written_once
 from if2net.errors import ConfigurationError, InputError
 
 # Pictures that come as bytes keep them; the readers go by content, so one ending does for all.
 ENDING = ".png"
+# The label of images whose class is kept secret.
+HIDDEN = -1
 
 
 def is_installed() -> bool:
@@ -24,14 +24,7 @@ def is_installed() -> bool:
 def download(name: str, hub_name: str, folder: Path | None = None) -> ImageDataset:
     """The dataset `hub_name`, from the files of an earlier download where there are any."""
     target = (folder or cache_folder() / "hub") / hub_name.replace("/", "--")
-    if not target.is_dir():
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-        try:
-            _write(hub_name, temporary)
-            temporary.replace(target)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
+    written_once(target, lambda temporary: _write(hub_name, temporary))
     found = layouts.train_and_test(name, target) or layouts.plain()(name, target / "train")
     if found is None:
         raise InputError(f"{hub_name} has fewer than two classes; choose a dataset for classification.")
@@ -49,14 +42,16 @@ def _write(hub_name: str, folder: Path) -> None:
         splits = datasets.load_dataset(hub_name)
     except Exception as error:  # no internet, no such dataset, no permission: the library raises many kinds
         raise ConfigurationError(f"{hub_name} could not be downloaded from the hub ({error}).") from error
-    testing = [part for part in layouts.TESTING if part in splits]
     if "train" not in splits:
         raise InputError(f"{hub_name} has no training part; it has {', '.join(splits)}.")
-    for part, where in [("train", "train"), *((part, "test") for part in testing[:1])]:
-        _write_split(splits[part], hub_name, datasets, folder / where)
+    _write_split(splits["train"], hub_name, datasets, folder / "train")
+    for part in layouts.TESTING:
+        if part in splits and _write_split(splits[part], hub_name, datasets, folder / "test"):
+            return
 
 
-def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> None:
+def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> bool:
+    """Whether it had any image whose class is known."""
     kinds = rows.features
     images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
     labels = [column for column, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
@@ -66,7 +61,10 @@ def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> None:
     label = max(labels, key=lambda column: kinds[column].num_classes)  # fine rather than coarse classes
     names = [text.replace("/", "_") for text in kinds[label].names]
     for number, row in enumerate(rows.cast_column(image, datasets.Image(decode=False))):
+        if row[label] == HIDDEN:
+            continue
         place = folder / names[row[label]]
         place.mkdir(parents=True, exist_ok=True)
         content = row[image]["bytes"] or Path(row[image]["path"]).read_bytes()
         (place / f"{number:07}{ENDING}").write_bytes(content)
+    return folder.is_dir()

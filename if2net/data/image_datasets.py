@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from if2net.data import hub, layouts
+from if2net.data.cifar import cifar_binary
 from if2net.data.files import ImageDataset
 from if2net.errors import ConfigurationError, unknown
 
@@ -31,10 +32,15 @@ def is_image_dataset(name: str) -> bool:
     return name in IMAGE_DATASETS or name.startswith((FOLDER, HUB))
 
 
+def passed_over(name: str) -> dict[Path, str]:
+    """What lies in a folder of the user's own and is learned by no class, and why; of published datasets nothing."""
+    return layouts.passed_over(_own_folder(name)) if name.startswith(FOLDER) else {}
+
+
 def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
     """An image dataset by name from `folder` or IF2NET_DATA, from a folder of the user's own, or from the hub."""
     if name.startswith(FOLDER):
-        return layouts.any_folder(Path(name.removeprefix(FOLDER)).expanduser())
+        return layouts.any_folder(_own_folder(name))
     if name.startswith(HUB):
         return hub.download(name, name.removeprefix(HUB))
     if name not in IMAGE_DATASETS:
@@ -54,6 +60,10 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
     raise ConfigurationError(_how_to_get(name, source))
 
 
+def _own_folder(name: str) -> Path:
+    return Path(name.removeprefix(FOLDER)).expanduser()
+
+
 def _how_to_get(name: str, source: ImageSource) -> str:
     by_name = f" Or `pip install 'if2net[hub]'` to download {source.hub_name}." if source.hub_name else ""
     return (
@@ -70,8 +80,8 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         "60,000 images of 32×32 pixels, 100 classes; the official split",
         "none stated; the authors ask to cite Krizhevsky 2009",
         "https://www.cs.toronto.edu/~kriz/cifar.html",
-        PAIR,
-        (layouts.train_and_test,),
+        f"cifar-100-binary (the binary version, unpacked), or {PAIR},",
+        (layouts.train_and_test, cifar_binary),
         "uoft-cs/cifar100",
     ),
     "cub200": ImageSource(

@@ -17,10 +17,12 @@ from if2net.errors import ConfigurationError, InputError
 if TYPE_CHECKING:
     from PIL import Image
 
-SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
-# Pixels that are decoded at most: they take a quarter of a gigabyte. A larger JPEG is decoded at a smaller scale.
+# Pixels that are decoded at most: as RGB they take a third of a gigabyte, and twice that while 16 bits are converted.
 LARGEST = 85_000_000
+# Those of a JPEG at most, which is decoded at a smaller scale; a progressive one has them all in memory meanwhile.
+LARGEST_JPEG = 400_000_000
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
     """
     pillow = _pillow()
     try:
-        with pillow.open(path) as image:
+        with _open(path) as image:
             image.draft("RGB", (framing.side, framing.side))  # a JPEG is then decoded at about this scale
             if image.width * image.height > LARGEST:
                 raise InputError(_too_large(path))
@@ -58,8 +60,6 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
             return np.asarray(upright.resize(frame, pillow.Resampling.BICUBIC, box, reducing_gap=2.0))
     except InputError:
         raise
-    except pillow.DecompressionBombError as error:
-        raise InputError(_too_large(path)) from error
     except Exception as error:  # the readers of broken files raise nearly anything
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{path} cannot be read as an image ({reason}); repair or remove it.") from error
@@ -83,6 +83,11 @@ def read_images(paths: Sequence[Path], framing: Framing) -> tuple[np.ndarray, np
     return np.stack(images) if images else np.empty((0, framing.size, framing.size, 3), np.uint8), kept, refused
 
 
+def write_image(path: Path, pixels: np.ndarray) -> None:
+    """Height × width × 3 bytes as an image file of the kind that the ending says."""
+    _pillow().fromarray(pixels).save(path)
+
+
 @cache
 def _pillow() -> Any:
     try:
@@ -94,6 +99,24 @@ def _pillow() -> Any:
     # The size is judged here, after a JPEG was asked for at a smaller scale; threads cannot silence a warning safely.
     warnings.simplefilter("ignore", Image.DecompressionBombWarning)
     return Image
+
+
+def _open(path: Path) -> Image.Image:
+    """Pillow refuses what has very many pixels, whatever its scale; of a JPEG only a small part need be decoded."""
+    pillow = _pillow()
+    try:
+        return pillow.open(path)
+    except pillow.DecompressionBombError as error:
+        from PIL.JpegImagePlugin import JpegImageFile
+
+        try:
+            image = JpegImageFile(path)
+        except SyntaxError:  # Pillow's word for another kind of file
+            raise InputError(_too_large(path)) from error
+        if image.width * image.height > LARGEST_JPEG:
+            image.close()
+            raise InputError(_too_large(path)) from error
+        return image
 
 
 def _as_rgb(image: Image.Image, path: Path) -> Image.Image:
@@ -110,11 +133,13 @@ def _as_rgb(image: Image.Image, path: Path) -> Image.Image:
 
 
 def _from_sixteen_bits(image: Image.Image, path: Path) -> Image.Image:
-    """Pillow would cut values off at 255; the upper byte is the picture."""
-    values = np.asarray(image).astype(np.int64)
-    if values.min() < 0 or values.max() > 65535:
+    """Pillow would cut values off at 255; the upper byte is the picture, unless all of it is in the lower one."""
+    values = np.asarray(image)
+    largest = values.max()
+    if values.min() < 0 or largest > 65535:
         raise InputError(f"{path} holds pixels of more than 16 bits; save it with 8 or 16 bits.")
-    return _keeping_rotation(_pillow().fromarray((values >> 8).astype(np.uint8)).convert("RGB"), image)
+    grey = (values if largest <= 255 else values >> 8).astype(np.uint8)
+    return _keeping_rotation(_pillow().fromarray(grey).convert("RGB"), image)
 
 
 def _keeping_rotation(converted: Image.Image, original: Image.Image) -> Image.Image:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from if2net.data import files
 from if2net.data.files import ByClass, ImageDataset, class_folders, dataset, images_under, split
 from if2net.errors import ConfigurationError, InputError
 
@@ -16,10 +17,14 @@ TESTING = ("test", "val", "valid", "validation")
 
 def train_and_test(name: str, folder: Path) -> ImageDataset | None:
     """train/CLASS/* and test/CLASS/*; test may be called val, valid or validation."""
+    parts = _parts(folder)
+    return dataset(name, *map(class_folders, parts)) if parts else None
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Those for training and for testing, or none."""
     testing = [folder / part for part in TESTING if (folder / part).is_dir()]
-    if not (folder / "train").is_dir() or not testing:
-        return None
-    return dataset(name, class_folders(folder / "train"), class_folders(testing[0]))
+    return [folder / "train", testing[0]] if (folder / "train").is_dir() and testing else []
 
 
 def plain(training: int | None = None, *inside: str, without: tuple[str, ...] = ()) -> Layout:
@@ -79,8 +84,20 @@ def any_folder(path: Path) -> ImageDataset:
     if not path.is_dir():
         raise ConfigurationError(f"The folder {path} does not exist; write folder:PATH-CLASSES/TASKS with its path.")
     found = train_and_test(f"folder:{path}", path) or plain()(f"folder:{path}", path)
+    if found is None and (alone := list(class_folders(path))):
+        raise InputError(f"{path} has images of one class alone, {alone[0]!r}; put those of a second one beside it.")
     if found is None:
         raise InputError(f"{path} has no sub-folders with images; put the images of each class into one of its own.")
+    return found
+
+
+def passed_over(path: Path) -> dict[Path, str]:
+    """What `any_folder` does not take in: folders and files, and why."""
+    found: dict[Path, str] = {}
+    for part in _parts(path) or [path]:
+        empty = files.without_images(part)
+        found |= {one: f"{one} has no image of a kind that can be read; convert what is in it." for one in empty}
+        found |= files.passed_over(part)
     return found
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -11,3 +14,16 @@ def cache_folder() -> Path:
     if chosen := os.environ.get("IF2NET_CACHE"):
         return Path(chosen)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "if2net"
+
+
+def written_once(target: Path, write: Callable[[Path], None]) -> Path:
+    """The folder `target`. Where it is missing, `write` fills it, and it appears whole or not at all."""
+    if not target.is_dir():
+        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        try:
+            write(temporary)
+            temporary.replace(target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    return target

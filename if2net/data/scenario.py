@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from if2net.data.datasets import DATASETS, Dataset
 from if2net.data.image_datasets import IMAGE_DATASETS, is_image_dataset
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, InputError, unknown
 
 # Held back of the training data where a search may not touch the test data.
 VALIDATION_SHARE = 1 / 6
@@ -44,12 +44,19 @@ class Scenario:
         backbone = f"@{self.backbone}" if self.backbone else ""
         return f"{self.dataset}-{self.classes}/{self.tasks}{backbone}"
 
+    def check_classes(self, available: int) -> None:
+        """An error where the dataset has fewer classes than are asked for."""
+        if self.classes > available:
+            tasks = self.tasks if available % self.tasks == 0 else available
+            other = replace(self, classes=available, tasks=tasks)
+            raise ConfigurationError(
+                f"{self.name} asks for {self.classes} classes, but {self.dataset} has {available}; "
+                f"write {other.name} to learn them all."
+            )
+
     def class_order(self, seed: int, available: int) -> list[int]:
         """Which class of the dataset stands at each place of the stream."""
-        if self.classes > available:
-            raise ConfigurationError(
-                f"{self.name} asks for {self.classes} classes, but {self.dataset} has {available}."
-            )
+        self.check_classes(available)
         return np.random.default_rng(seed).permutation(available)[: self.classes].tolist()
 
     def stream(self, data: Dataset, seed: int, *, validation: bool = False) -> tuple[list[int], list[Task]]:
@@ -58,12 +65,12 @@ class Scenario:
         With `validation` a sixth of the training data, held back, takes the place of the test data, which is then
         never looked at.
         """
-        if validation:
-            data = _validation_split(data)
         present = np.unique(data.train_y)  # a class that the backbone was trained on has no samples
         order = present[self.class_order(seed, len(present))].tolist()
         place = np.full(data.classes, -1)
         place[order] = np.arange(len(order))
+        if validation:
+            data = _validation_split(data, order)
         train_place, test_place = place[data.train_y], place[data.test_y]
         size = self.classes // self.tasks
         tasks = []
@@ -115,7 +122,15 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
     return Scenario(dataset, classes, tasks, (chosen or DEFAULT_BACKBONE) if images else None)
 
 
-def _validation_split(data: Dataset) -> Dataset:
+def _validation_split(data: Dataset, classes: list[int]) -> Dataset:
+    """A share of all training data, drawn with a fixed seed. Each of these classes must have some of both parts."""
     chosen = np.random.default_rng(0).random(len(data.train_y)) < VALIDATION_SHARE
     X, y = data.train_X, data.train_y
-    return Dataset(data.name, X[~chosen], y[~chosen], X[chosen], y[chosen])
+    for number in classes:
+        mine = chosen[y == number]
+        if mine.all() or not mine.any():
+            raise InputError(
+                f"The class {data.class_name(number)} of {data.name} has too few training samples, {len(mine)}, to "
+                "hold some of them back for validation; add more, up to about thirty, or leave the class out."
+            )
+    return replace(data, train_X=X[~chosen], train_y=y[~chosen], test_X=X[chosen], test_y=y[chosen])

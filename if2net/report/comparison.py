@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from if2net.bench.results import trained_on
 from if2net.bench.tables import TABLES
 from if2net.report.devices import several_devices
 from if2net.report.figures import save
@@ -38,9 +39,15 @@ class Form:
         parts = [self.words(name, found)]
         if self.figures:
             for section in found:
-                parts += [f"### {title(section.scenario)}", summary(section), several_devices(section)]
+                heading = f"### {title(section.scenario)}"
+                parts += [heading, summary(section), several_devices(section), _trained_on(section)]
             parts.append(NOTE)
         return "\n\n".join(part for part in parts if part)
+
+
+def _trained_on(section: Section) -> str:
+    said = dict.fromkeys(filter(None, (trained_on(source.results) for source in section.sources)))
+    return f"The backbone was trained on {'; '.join(said)}." if said else ""
 
 
 def write(name: str, results: Sequence[dict[str, Any]], folder: Path) -> list[Path]:

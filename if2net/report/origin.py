@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from html import escape
 
 from if2net.bench.display import spread
+from if2net.bench.results import trained_on
 from if2net.report.gather import Section, Source, devices_of
 from if2net.report.rerun import commands
 from if2net.report.tables import best_series
@@ -33,6 +34,8 @@ def glance(section: Section) -> str:
         "device": _distinct(device for series in section.series for device in series.devices),
         "if2net": _distinct(source.results["environment"]["if2net"] for source in section.sources),
     }
+    if seen := _distinct(filter(None, (trained_on(source.results) for source in section.sources))):
+        facts["backbone trained on"] = seen
     cards = "".join(f"<div><dt>{name}</dt><dd>{escape(words)}</dd></div>" for name, words in facts.items())
     return (
         f"<h1>{escape(section.scenario)}</h1>"

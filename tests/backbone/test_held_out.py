@@ -1,7 +1,10 @@
 import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from if2net import modelfile
@@ -14,8 +17,8 @@ from if2net.bench.runner import run_plans
 from if2net.bench.search import search
 from if2net.bench.settings import resolve
 from if2net.bench.stream import Plan
-from if2net.data import parse_scenario
-from if2net.errors import ConfigurationError
+from if2net.data import load_images, parse_scenario
+from if2net.errors import ConfigurationError, InputError
 
 
 @pytest.fixture(autouse=True)
@@ -92,8 +95,91 @@ def test_options_of_the_features_may_follow(five_colours):
 def test_a_folder_of_the_same_name_elsewhere_is_not_taken_for_this_one(five_colours, tmp_path):
     resolved(scenario(five_colours), 0)
     elsewhere = shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name)
-    with pytest.raises(ConfigurationError, match="on other images"):
-        resolved(scenario(elsewhere), 0)
+    for folder in (five_colours, elsewhere):
+        _, header = modelfile.read(resolved(scenario(folder), 0).backbone)
+        assert header["dataset"] == f"folder:{folder}"
+
+
+def test_a_folder_is_the_same_however_its_path_is_written(five_colours, tmp_path, monkeypatch):
+    wanted = resolved(scenario(five_colours), 0).backbone
+    monkeypatch.chdir(tmp_path)
+    assert resolved(scenario(five_colours.name), 0).backbone == wanted
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name).parent)
+    assert resolved(scenario(five_colours.name), 0).backbone != wanted
+
+
+def test_a_folder_whose_classes_are_others_now_is_refused(five_colours):
+    resolved(scenario(five_colours), 0)
+    for number in range(5):
+        (five_colours / f"class{number}").rename(five_colours / f"other{number}")
+    with pytest.raises(ConfigurationError, match=r"images-3-0-.*\.if2 .*on other classes or .*move it away"):
+        resolved(scenario(five_colours), 0)
+
+
+def test_a_backbone_of_a_folder_from_before_its_path_was_in_the_name_is_used(five_colours, tmp_path):
+    former = Path(resolved(scenario(five_colours), 0).backbone)
+    former = former.rename(former.with_name("images-3-0.if2"))
+    assert resolved(scenario(five_colours), 0, show=pytest.fail).backbone == str(former)
+    elsewhere = shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name)
+    assert resolved(scenario(elsewhere), 0).backbone != str(former)
+
+
+def test_the_backbones_of_published_datasets_keep_their_names(five_colours, monkeypatch):
+    images = replace(load_images(f"folder:{five_colours}"), name="cifar100")
+    monkeypatch.setattr(held_out, "load_images", lambda *_: images)
+    assert resolved(parse_scenario("cifar100-2/2@held-out"), 0).backbone.endswith("/backbones/cifar100-3-0.if2")
+
+
+def test_commas_in_the_path_of_the_cache_do_no_harm(five_colours, tmp_path, monkeypatch):
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "features, backbones=1"))
+    rows, _ = load_rows(parse_scenario(f"folder:{five_colours}-2/2@held-out,depths=2"))
+    assert rows.train_X.shape[1] == 8
+
+
+def test_a_cache_that_is_no_folder_is_an_error_in_words(five_colours, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
+    with pytest.raises(ConfigurationError, match=r"let IF2NET_CACHE name a folder"):
+        resolved(scenario(five_colours), 0)
+
+
+def train(folder, out, **more):
+    return held_out.train(load_images(f"folder:{folder}"), 3, Recipe(epochs=1, batch_size=2, size=8, **more), out)
+
+
+def test_a_training_that_is_finished_is_not_repeated(five_colours, tmp_path, monkeypatch):
+    assert train(five_colours, tmp_path / "b.if2")
+    before = (tmp_path / "b.if2").read_bytes()
+    monkeypatch.setattr(held_out, "read_images", lambda *_: pytest.fail("read again"))
+    assert not train(five_colours, tmp_path / "b.if2")
+    assert (tmp_path / "b.if2").read_bytes() == before
+
+
+def test_a_file_that_is_something_else_is_not_overwritten(five_colours, tmp_path):
+    train(five_colours, tmp_path / "b.if2")
+    modelfile.write(tmp_path / "model.if2", {"a": torch.zeros(1)}, {"config": {}})
+    (tmp_path / "text.if2").write_text("hello")
+    (tmp_path / "folder.if2").mkdir()
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.if2") if path.is_file()}
+    for name in ("b.if2", "model.if2", "text.if2", "folder.if2"):
+        with pytest.raises(ConfigurationError, match=rf"{name} is there already .*move it away, or choose another"):
+            train(five_colours, tmp_path / name, seed=1)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_class_of_which_nothing_can_be_read_is_refused(five_colours, tmp_path):
+    shown = []
+    for image in (five_colours / "class1").iterdir():
+        image.write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"can be read of the classes class1; repair"):
+        resolved(scenario(five_colours), 0, refusals=lambda refused, total: shown.append((len(refused), total)))
+    assert shown == [(10, 30)]
+    for image in five_colours.rglob("*.png"):
+        image.write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"of the classes class\d, class\d, class\d;"):
+        train(five_colours, tmp_path / "b.if2")
+    assert not list(tmp_path.rglob("*.if2*"))
 
 
 def test_a_seed_that_is_no_number_is_refused(five_colours):

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from if2net.backbone import Network
+from if2net.backbone.base import fingerprint
 from if2net.backbone.network import folded
 from if2net.errors import ConfigurationError
 
@@ -86,3 +87,59 @@ def test_the_users_module_is_not_touched(small_module, preprocessing):
 def test_a_tap_that_is_not_there_is_refused(small_module, preprocessing):
     with pytest.raises(ConfigurationError, match="no submodule 'head'"):
         Network("small", small_module(), preprocessing, taps=("head",))
+
+
+class Scaled(torch.nn.Module):
+    """What it does is neither in its weights nor in its description."""
+
+    def __init__(self, power):
+        super().__init__()
+        self.convolution, self.unused, self.power = torch.nn.Conv2d(3, 4, 3), torch.nn.Conv2d(3, 4, 3), power
+        self.load_state_dict({name: torch.ones_like(tensor) for name, tensor in self.state_dict().items()})
+
+    def forward(self, x):
+        return self.convolution(x) ** self.power
+
+
+def test_the_fingerprint_changes_with_taps_layers_and_code_although_the_weights_are_the_same(
+    small_module, preprocessing
+):
+    module, other = small_module(), small_module()
+    other[2] = torch.nn.ReLU6()
+    networks = [(module, ("2",)), (module, ("3",)), (module, ("2", "3")), (other, ("3",)), (other, ("2",))]
+    networks += [(Scaled(1), ()), (Scaled(2), ())]
+    first, second = (
+        [Network(name, module, preprocessing, taps).fingerprint for module, taps in networks]
+        for name in ("mine", "again")
+    )
+    assert first == second
+    assert len(set(first)) == len(networks)
+
+
+def test_a_structure_that_is_known_takes_the_place_of_the_trial(small_module, preprocessing):
+    module = small_module()
+    found = [Network("mine", module, preprocessing, structure=text).fingerprint for text in ("", "a", "b")]
+    assert found[0] == fingerprint(module.state_dict())
+    assert len(set(found)) == 3
+
+
+class Returning(torch.nn.Module):
+    def __init__(self, output):
+        super().__init__()
+        self.output = output
+
+    def forward(self, x):
+        return self.output(x)
+
+
+@pytest.mark.parametrize(
+    ("module", "taps", "sentence"),
+    [
+        (Returning(lambda x: (x, 1)), (), "A tuple comes out of mine and not a tensor"),
+        (Scaled(1), ("unused",), "Nothing comes out of the submodule 'unused' of mine"),
+        (torch.nn.Linear(10, 4), (), r"mine cannot take images of 28×28 pixels \(mat1 and mat2 .* another size"),
+    ],
+)
+def test_a_module_without_maps_is_refused(module, taps, sentence, preprocessing):
+    with pytest.raises(ConfigurationError, match=sentence):
+        Network("mine", module, preprocessing, taps)

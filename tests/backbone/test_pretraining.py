@@ -74,6 +74,12 @@ def test_a_checkpoint_of_another_training_is_refused(coloured, tmp_path):
         train(coloured, tmp_path / "b.if2", Recipe("resnet56", epochs=5))
 
 
+def test_a_checkpoint_that_is_something_else_is_refused(coloured, tmp_path):
+    modelfile.write(tmp_path / "b.if2.checkpoint", {"a": torch.zeros(1)}, {"config": {}})
+    with pytest.raises(ConfigurationError, match="another training"):
+        train(coloured, tmp_path / "b.if2")
+
+
 def test_the_classes_are_those_that_a_scenario_of_the_rest_would_not_learn():
     order = parse_scenario("cifar100-60/10").class_order(3, 100)
     held = held_out_classes(100, 40, seed=3)

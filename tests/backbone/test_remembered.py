@@ -88,3 +88,28 @@ def test_the_backbone_is_kept_by_the_file_by_forks_and_by_who_takes_over(learned
     net.save(tmp_path / "m.if2")
     others = [IF2Net.load(tmp_path / "m.if2"), net.fork(), new_learner().merge(net)]
     assert [other.backbone for other in others] == [net.backbone] * 3
+
+
+@pytest.mark.parametrize("folder", ["red, green", "size=1,pool=2"])
+def test_a_backbone_file_may_lie_in_a_folder_with_commas_in_its_name(learned, backbone_file, monkeypatch, folder):
+    place = backbone_file.parent / folder
+    place.mkdir()
+    backbone_file.rename(place / "b.if2")
+    monkeypatch.chdir(place)
+    net = learned("b.if2,pool=1")
+    assert net.backbone["text"] == f"{place / 'b.if2'},pool=1"
+    assert extractor_for(net)[1] == net.backbone
+    (place / "b.if2").unlink()
+    with pytest.raises(ConfigurationError, match=rf"{folder}/b.if2, which the model has learned with, is not there"):
+        extractor_for(net)
+
+
+def test_a_former_identity_is_known_again_by_the_same_name_alone(learned, monkeypatch):
+    net = learned("pixels,size=8")
+    monkeypatch.setattr("if2net.backbone.pixels.Pixels.former_fingerprint", "pixels")
+    monkeypatch.setattr("if2net.backbone.pixels.Pixels.fingerprint", "new")
+    _, remembered = extractor_for(net)
+    assert remembered["identity"] != net.backbone["identity"]
+    net.backbone["text"] = "another,size=8"
+    with pytest.raises(ConfigurationError, match="gives other features"):
+        extractor_for(net, "pixels,size=8")

@@ -82,6 +82,41 @@ def test_a_class_whose_images_are_of_another_kind_is_named(folder, tmp_path):
     assert "nothing has no image" not in said + complained
 
 
+def test_what_was_passed_over_is_named_at_the_end(folder, tmp_path):
+    shutil.copytree(folder / "today", tmp_path / "mixed")
+    (tmp_path / "mixed" / "blue" / "6.heic").write_bytes(b"from a phone")
+    (tmp_path / "mixed" / "blue" / ".thumbnails").mkdir()
+    shutil.copy(folder / "unseen" / "blue.png", tmp_path / "mixed" / "blue" / ".thumbnails")
+    shutil.copy(folder / "unseen" / "red.png", tmp_path / "mixed" / "stray.png")
+    said, complained = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
+    assert "Learned 10 samples" in said
+    assert "Passed over (2):" in complained
+    assert "stray.png lies in no class's folder" in complained
+    assert "6.heic has no ending of an image" in complained
+    found, complained = if2net("predict", tmp_path / "m.if2", tmp_path / "mixed")
+    assert len(found.splitlines()) == 12
+    assert "Passed over (1):" in complained
+
+
+def test_files_that_are_no_images_do_not_keep_the_others_from_being_predicted(model, folder, tmp_path):
+    for name in ("IMG.HEIC", "notes.txt"):
+        (tmp_path / name).write_text("no image")
+    found, complained = if2net(
+        "predict", model, folder / "unseen" / "blue.png", tmp_path / "IMG.HEIC", tmp_path / "notes.txt"
+    )
+    assert found.splitlines()[1:] == [f"{folder / 'unseen' / 'blue.png'},blue"]
+    assert "2 of 3 images were left out" in complained
+    assert "IMG.HEIC" in complained
+    assert "notes.txt" in complained
+
+
+def test_folders_that_are_links_are_predicted(model, folder, tmp_path):
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "linked").symlink_to(folder / "unseen")
+    found, _ = if2net("predict", model, tmp_path / "outer")
+    assert len(found.splitlines()) == 1 + len(COLOURS)
+
+
 def test_days_one_after_the_other_give_what_both_at_once_give(model, folder, tmp_path):
     if2net("learn", model, folder / "tomorrow")
     if2net("learn", tmp_path / "once.if2", folder / "today", folder / "tomorrow", *PIXELS)
@@ -125,8 +160,9 @@ WRONG = {
     "table": (["table.csv"], "learned from images, through the backbone pixels,size=8"),
     "both": (["tomorrow", "table.csv"], "not both at once"),
     "other backbone": (["tomorrow", "--backbone", "pixels,size=9"], "leave --backbone out"),
+    "held-out": (["tomorrow", "--backbone", "held-out"], "belongs to scenarios"),
     "label": (["tomorrow", "--label", "x"], "--label is for tables"),
-    "cluster": (["tomorrow", "--cluster", "auto"], "--cluster is for tables"),
+    "workers": (["tomorrow", "--workers", "2"], "--workers is for a cluster"),
 }
 
 

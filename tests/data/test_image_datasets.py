@@ -4,9 +4,12 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from if2net.data import IMAGE_DATASETS, is_image_dataset, load_images, parse_scenario
-from if2net.data.files import class_folders, split
+from if2net.data.cifar import RECORD
+from if2net.data.files import class_folders, images_under, passed_over, split, unknown_under
+from if2net.data.image_datasets import passed_over as passed_over_of
 from if2net.errors import ConfigurationError, InputError
 
 
@@ -98,6 +101,76 @@ def test_any_folder_gets_a_fixed_split(tmp_path):
     assert Counter(data.test.labels.tolist()) == {0: 2, 1: 2}
 
 
+def test_what_is_hidden_is_not_taken_in_and_links_are_followed_once(tmp_path):
+    write(tmp_path / "elsewhere", "1.jpg", "deep/2.JFIF")
+    write(tmp_path / "a", "0.jpg", ".thumbnails/t.jpg", ".hidden.jpg")
+    for name, target in {"linked": "elsewhere", "again": "elsewhere", "up": ".", "own": "a"}.items():
+        (tmp_path / "a" / name).symlink_to(tmp_path / target)
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "a")
+    assert [str(path.relative_to(tmp_path)) for path in images_under(tmp_path / "a")] == [
+        "a/0.jpg",
+        "a/again/1.jpg",
+        "a/again/deep/2.JFIF",
+    ]
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert [path.name for path in images_under(tmp_path / "link")] == ["1.jpg", "0.jpg", "2.JFIF"]
+
+
+def test_files_that_no_class_takes_in_are_known(tmp_path):
+    write(tmp_path, "stray.jpg", "notes.txt", "a/1.jpg", "a/2.heic", "a/deep/3", "a/Thumbs.db", "a/list.csv")
+    write(tmp_path, "a/.DS_Store", "phone/1.heic")
+    assert [path.name for path in passed_over(tmp_path)] == ["stray.jpg", "2.heic", "3"]
+    assert [path.name for path in unknown_under(tmp_path)] == ["2.heic", "3", "1.heic"]
+
+
+def test_of_a_users_own_folder_it_is_said_what_was_passed_over(tmp_path):
+    for part in ("train", "test"):
+        write(tmp_path / part, "a/1.jpg", "b/1.jpg", f"b/{part}.heic", "phone/1.heic")
+    found = passed_over_of(f"folder:{tmp_path}")
+    assert [path.name for path in found] == ["phone", "train.heic", "phone", "test.heic"]
+    assert "phone has no image of a kind that can be read" in found[tmp_path / "train" / "phone"]
+    assert passed_over_of("cub200") == {}
+
+
+def cifar_binary(folder, count, classes=2):
+    """Records of `count` images: the first is red in its upper half."""
+    records = np.zeros((count, RECORD), np.uint8)
+    records[:, 0] = 19  # coarse classes are not used
+    records[:, 1] = np.arange(count) % classes
+    records[0, 2 : 2 + 512] = 255
+    return records.tofile(folder)
+
+
+def test_the_binary_version_of_cifar_is_unpacked_once(tmp_path, monkeypatch):
+    root = tmp_path / "cifar100" / "cifar-100-binary"
+    root.mkdir(parents=True)
+    for file, count in (("train.bin", 6), ("test.bin", 4)):
+        cifar_binary(root / file, count)
+    (root / "fine_label_names.txt").write_text("apple\nbee\n")
+    data = load_images("cifar100", tmp_path)
+    assert data.classes == ("apple", "bee")
+    assert (data.train.labels.tolist(), data.test.labels.tolist()) == ([0, 0, 0, 1, 1, 1], [0, 0, 1, 1])
+    pixels = np.asarray(Image.open(data.train.paths[0]))
+    assert (pixels[:16] == [255, 0, 0]).all()
+    assert not pixels[16:].any()
+    monkeypatch.setattr("if2net.data.cifar.write_image", lambda *_: pytest.fail("unpacked again"))
+    assert load_images("cifar100", tmp_path).train.paths == data.train.paths
+
+
+@pytest.mark.parametrize("wrong", ["cut short", "more classes"])
+def test_a_wrong_binary_version_is_refused_and_leaves_nothing(tmp_path, wrong):
+    root = tmp_path / "cifar100"
+    root.mkdir()
+    for file in ("train.bin", "test.bin"):
+        cifar_binary(root / file, 4, classes=3 if wrong == "more classes" else 2)
+    (root / "fine_label_names.txt").write_text("apple\nbee\n")
+    if wrong == "cut short":
+        (root / "test.bin").write_bytes((root / "test.bin").read_bytes()[:-1])
+    with pytest.raises(InputError, match="unpack the archive again"):
+        load_images("cifar100", tmp_path)
+    assert not list((tmp_path / "cache").rglob("*.png"))
+
+
 @pytest.mark.parametrize("name", IMAGE_DATASETS)
 def test_missing_images_get_the_way_to_them_and_the_licence(name, tmp_path):
     source = IMAGE_DATASETS[name]
@@ -113,6 +186,7 @@ def test_missing_images_get_the_way_to_them_and_the_licence(name, tmp_path):
         ([], "no sub-folders with images"),
         (["a/1.jpg", "b/1.jpg", "b/2.jpg"], "'a' lacks"),
         (["1.jpg"], "no sub-folders"),
+        (["a/1.jpg", "a/2.jpg"], "one class alone, 'a'"),
     ],
 )
 def test_a_folder_without_classes_or_enough_images_is_refused(tmp_path, files, message):
@@ -149,6 +223,9 @@ class FakeHub(ModuleType):
         def cast_column(self, _column, _kind):
             return self
 
+    testing = ("valid",)
+    labels = (0, 1, 0, 1)
+
     def load_dataset(self, name):
         if name == "owner/none":
             raise ConnectionError("no internet")
@@ -158,8 +235,9 @@ class FakeHub(ModuleType):
             "fine": self.ClassLabel(["cat", "dog/wolf"]),
         }
         splits = {}
-        for part in ("train", "valid"):
-            rows = [{"img": {"bytes": b"%d" % i, "path": None}, "coarse": 0, "fine": i % 2} for i in range(4)]
+        for part in ("train", *self.testing):
+            labels = [-1] * 4 if part == "test" else self.labels
+            rows = [{"img": {"bytes": b"%d" % i, "path": None}, "coarse": 0, "fine": labels[i]} for i in range(4)]
             splits[part] = self.Rows(rows)
             splits[part].features = features
         return splits
@@ -178,6 +256,13 @@ def test_any_dataset_of_the_hub_is_written_out_once(fake_hub, monkeypatch):
     assert [path.read_bytes() for path in data.test.paths] == [b"0", b"2", b"1", b"3"]
     monkeypatch.setattr(fake_hub, "load_dataset", lambda _: pytest.fail("downloaded again"))
     assert load_images("hub:owner/pets").train.paths == data.train.paths
+
+
+def test_images_whose_class_is_kept_secret_are_not_used(fake_hub):
+    fake_hub.testing, fake_hub.labels = ("test", "validation"), (0, 1, -1, 1)
+    data = load_images("hub:owner/secret")
+    assert [path.read_bytes() for path in data.test.paths] == [b"0", b"1", b"3"]
+    assert data.test.labels.tolist() == data.train.labels.tolist() == [0, 1, 1]
 
 
 def test_a_download_that_fails_says_why_and_leaves_nothing(fake_hub, tmp_path):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from if2net.data.images import LARGEST, Framing, read_image, read_images
+from if2net.data.images import LARGEST, LARGEST_JPEG, Framing, read_image, read_images
 from if2net.errors import InputError
 
 SMALL = Framing(20, 16)
@@ -53,6 +53,12 @@ def test_sixteen_bits_keep_their_range(tmp_path, name):
     assert found[8, -1, 0] > 215
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.uint16])
+def test_integers_of_eight_bits_stay_as_they_are(tmp_path, kind):
+    found = saved(tmp_path, Image.fromarray(np.full((40, 40), 200, kind)), "shallow.tif")
+    assert (found == 200).all()
+
+
 def test_transparent_becomes_white(tmp_path):
     pixels = np.zeros((40, 40, 4), np.uint8)
     pixels[:, 20:] = [255, 0, 0, 255]
@@ -88,6 +94,29 @@ def test_an_enormous_jpeg_is_decoded_at_a_smaller_scale(tmp_path):
     side = int(LARGEST**0.5) + 200
     found = saved(tmp_path, Image.new("L", (side, side), 200), "large.jpg")
     assert found[8, 8].tolist() == pytest.approx([200] * 3, abs=2)
+
+
+@pytest.mark.parametrize(("limit", "readable"), [(LARGEST_JPEG, True), (1000, False)])
+def test_a_jpeg_that_pillow_refuses_is_read_up_to_a_limit(tmp_path, monkeypatch, limit, readable):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 500)  # Pillow refuses twice as many
+    monkeypatch.setattr("if2net.data.images.LARGEST_JPEG", limit)
+    Image.new("L", (40, 40), 200).save(tmp_path / "large.jpg")
+    if readable:
+        assert read_image(tmp_path / "large.jpg", SMALL)[8, 8].tolist() == pytest.approx([200] * 3, abs=2)
+        return
+    with pytest.raises(InputError, match="too many pixels"):
+        read_image(tmp_path / "large.jpg", SMALL)
+
+
+def test_sixteen_bits_take_little_more_memory_than_the_picture(tmp_path):
+    import tracemalloc
+
+    Image.fromarray(np.full((1000, 1000), 40_000, np.uint16)).save(tmp_path / "deep.png")
+    read_image(tmp_path / "deep.png", SMALL)  # what is imported is not counted
+    tracemalloc.start()
+    read_image(tmp_path / "deep.png", SMALL)
+    assert tracemalloc.get_traced_memory()[1] < 8 * 1000 * 1000
+    tracemalloc.stop()
 
 
 def _bomb(path):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from if2net.data import load_dataset, parse_scenario
-from if2net.errors import ConfigurationError
+from if2net.data import Dataset, load_dataset, parse_scenario
+from if2net.errors import ConfigurationError, InputError
 
 DIGITS = load_dataset("digits")
 
@@ -57,5 +57,19 @@ def test_a_wrong_scenario_is_refused_with_advice(text, message):
 
 
 def test_more_classes_than_there_are_is_refused():
-    with pytest.raises(ConfigurationError, match="has 10"):
+    with pytest.raises(ConfigurationError, match="has 10; write digits-10/5 to"):
         parse_scenario("digits-20/5").stream(DIGITS, seed=0)
+    with pytest.raises(ConfigurationError, match="write digits-10/10 to"):
+        parse_scenario("digits-12/4").check_classes(10)
+
+
+@pytest.mark.parametrize(("names", "called"), [((), "1"), (("ant", "bee"), "'bee'")])
+def test_a_class_with_too_few_samples_for_validation_is_named(names, called):
+    y = np.array([0] * 60 + [1])
+    data = Dataset("insects", np.zeros((61, 2)), y, np.zeros((61, 2)), y, names)
+    with pytest.raises(InputError, match=f"class {called} of insects has too few training samples, 1,"):
+        parse_scenario("digits-2/1").stream(data, seed=0, validation=True)
+    parse_scenario("digits-2/1").stream(data, seed=0)
+    one = parse_scenario("digits-1/1")
+    seed = next(seed for seed in range(99) if one.class_order(seed, 2) == [0])
+    assert one.stream(data, seed, validation=True)[0] == [0]  # a class that is not drawn does no harm

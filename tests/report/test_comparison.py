@@ -83,6 +83,14 @@ def test_where_methods_ran_on_several_devices_the_table_says_so(compared):
     assert "cannot be compared" not in second
 
 
+def test_the_table_says_what_a_backbone_was_trained_on(compared):
+    seen, silent = compared("cub200-100/10@efficientnet-lite0"), compared("cub200-100/5@held-out")
+    for run in seen["runs"]:
+        run["backbone"] = {"identity": "1f", "pretrained_on": "ImageNet"}
+    table = FORMS["figure-cub"].table("figure-cub", gathered([silent, seen]))
+    assert table.count("The backbone was trained on ImageNet.") == 1
+
+
 def test_results_are_read_in_the_order_of_the_comparison(compared, tmp_path):
     for part in TABLES["figure-cub"][1]():
         results = compared(part.scenario, tasks=parse_scenario(part.scenario).tasks)

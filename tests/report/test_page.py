@@ -78,7 +78,7 @@ def test_figures_that_are_not_agnostic_are_labelled(protocol, make_results):
 
 def test_methods_with_a_single_head_say_what_is_expected_of_them(make_results):
     page = page_of(make_results())
-    assert "about 50 % is expected" in row(page, "ewc")
+    assert "about 50 % at most is expected" in row(page, "ewc")
     assert "is expected" not in row(page, "if2net")
     assert "Why EWC is at 20 %" in page
 
@@ -159,3 +159,9 @@ def test_a_thousand_tasks_and_twenty_methods_make_a_light_page(large_results):
     assert len(page.encode()) < 5_000_000
     assert "Of 1,000 tasks 30 are drawn" in page
     assert "after task 1000, on task 1:" in page
+
+
+def test_the_page_says_what_a_backbone_was_trained_on(make_results, make_run):
+    seen = make_run(backbone={"identity": "1f", "pretrained_on": "ImageNet"})
+    assert "<dt>backbone trained on</dt><dd>ImageNet</dd>" in page_of(make_results(seen))
+    assert "backbone trained on" not in page_of(make_results(make_run()))

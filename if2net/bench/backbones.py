@@ -1,0 +1,33 @@
+"""Which backbone the numbers come from: those of two networks may not stand in one table, whatever their paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from if2net.backbone import load_extractor
+from if2net.backbone.held_out import is_held_out, resolved
+from if2net.bench.stream import Plan
+from if2net.errors import ConfigurationError
+
+Identity = Callable[[int], str | None]  # seed → that of its backbone as it is now
+
+
+def identity(plan: Plan, data: Path | None, seed: int) -> str:
+    """Of the backbone that this seed would be run with now."""
+    ready = resolved(plan.scenario, seed, data, device=plan.device)
+    return load_extractor(str(ready.backbone), plan.device).identity
+
+
+def check(plan: Plan, out: Path, runs: list[dict[str, Any]], now: Identity) -> None:
+    """Refuse to go on with runs of another backbone. Older runs, and those on tables, do not say whose they are."""
+    own = is_held_out(plan.scenario)  # then every seed has one, and those of seeds that are not asked for may be gone
+    known = {(run["seed"] if own else 0, run["backbone"]["identity"]) for run in runs if "backbone" in run}
+    for seed, recorded in sorted(known):
+        if (not own or seed in plan.seeds) and now(seed) != recorded:
+            which = f"of seed {seed}" if own else plan.scenario.backbone
+            raise ConfigurationError(
+                f"The backbone {which} is no longer the one that the results in {out} were made with: its weights or "
+                "its preprocessing have changed. Choose another folder with --out, or move this one away."
+            )
