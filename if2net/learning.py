@@ -175,7 +175,7 @@ def _count_in_place(net: IF2Net, after: IF2Net, decision: Analytic, X: Tensor, c
         decision.grow(len(after.labels))
         for block in blocks(after, X, columns):
             part = counted(after, *block)
-            size += float(part[0].square().sum(dtype=torch.float64))
+            size += float(torch.linalg.vector_norm(part[0])) ** 2
             if size > most:
                 return False
             with uninterrupted():
