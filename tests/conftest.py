@@ -13,6 +13,12 @@ from if2net import IF2Net, IF2NetClassifier, snapshot
 torch.set_num_threads(1)
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """A cache that nobody else uses."""
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="session")
 def digits():
     """All of scikit-learn's digits: 1,797 samples, 64 features, 10 classes in turn."""

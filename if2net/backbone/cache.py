@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from if2net.data.places import cache_folder
-from if2net.errors import ConfigurationError
+from if2net.data.places import cache_folder, made
 
 DIGEST = np.dtype("V32")
 
@@ -73,18 +72,6 @@ class FeatureCache:
             self._rows.append(rows)
             for row, key in enumerate(keys[: len(rows)]):
                 self._places[key.tobytes()] = (len(self._rows) - 1, row)
-
-
-def made(folder: Path) -> Path:
-    """The folder, which is there from now on."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"The folder {folder} for what is kept cannot be made ({error.strerror}); let IF2NET_CACHE name a folder "
-            "that can be written to."
-        ) from error
-    return folder
 
 
 def _save(path: Path, array: np.ndarray) -> None:

@@ -16,13 +16,12 @@ import torch
 from filelock import FileLock
 
 from if2net import modelfile
-from if2net.backbone.cache import made
 from if2net.backbone.file import KIND
 from if2net.backbone.pretraining import Recipe, Show, held_out_classes, pretrain, recipe_for
 from if2net.data import ImageDataset, Scenario, load_images
 from if2net.data.image_datasets import FOLDER
 from if2net.data.images import Framing, read_images
-from if2net.data.places import cache_folder
+from if2net.data.places import cache_folder, made
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 
 NAME = "held-out"

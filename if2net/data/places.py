@@ -8,6 +8,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from if2net.errors import ConfigurationError
+
 
 def cache_folder() -> Path:
     """IF2NET_CACHE, or if2net's place among the user's caches."""
@@ -16,10 +18,19 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "if2net"
 
 
+def made(folder: Path, advice: str = "let IF2NET_CACHE name a folder that can be written to") -> Path:
+    """The folder, which is there from now on; where it cannot be, the error says what to do."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"{folder} cannot be made a folder ({error.strerror}); {advice}.") from error
+    return folder
+
+
 def written_once(target: Path, write: Callable[[Path], None]) -> Path:
     """The folder `target`. Where it is missing, `write` fills it, and it appears whole or not at all."""
     if not target.is_dir():
-        temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+        temporary = made(target.parent) / f".{target.name}.{uuid.uuid4().hex}"
         try:
             write(temporary)
             temporary.replace(target)

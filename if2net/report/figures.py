@@ -10,13 +10,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from if2net.bench.display import size
-from if2net.errors import ConfigurationError
+from if2net.data.places import made
 from if2net.report.charts import Curve, Dot, line_chart, scatter
 from if2net.report.devices import several_devices
 from if2net.report.gather import Section, Series
 from if2net.report.heat import heat_map
 from if2net.report.svg import Drawing, Key
 
+ELSEWHERE = "choose another place with --out"
 PIXELS = 3  # of a PNG file for each unit of the figure: sharp in print
 
 
@@ -60,7 +61,7 @@ def maps(section: Section) -> list[tuple[Series, Figure]]:
 
 def write_figures(sections: Sequence[Section], folder: Path) -> list[Path]:
     """Write every figure as SVG, and as PNG where the extra `figures` is installed; returns the files."""
-    make_folder(folder)
+    made(folder, ELSEWHERE)
     written = []
     for section in sections:
         for figure in [*charts(section), *(figure for _, figure in maps(section))]:
@@ -68,15 +69,6 @@ def write_figures(sections: Sequence[Section], folder: Path) -> list[Path]:
             path = folder / f"{_file_name(f'{section.title} {figure.name}')}.svg"
             written += save(text, path)
     return written
-
-
-def make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"{folder} cannot be made a folder ({error.strerror}); choose another place with --out."
-        ) from error
 
 
 def save(text: str, path: Path, width: float | None = None) -> list[Path]:

@@ -8,9 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from if2net.data.places import made
 from if2net.report import palette
 from if2net.report.devices import several_devices
-from if2net.report.figures import charts, make_folder, maps
+from if2net.report.figures import ELSEWHERE, charts, maps
 from if2net.report.gather import Section, Source, sections
 from if2net.report.heat import MOST_TASKS
 from if2net.report.origin import glance, origin
@@ -45,7 +46,7 @@ def write_report(results: dict[str, Any], folder: Path) -> Path:
 
 
 def write_page(found: Sequence[Section], folder: Path) -> Path:
-    make_folder(folder)
+    made(folder, ELSEWHERE)
     path = folder / "report.html"
     path.write_text(render(found), encoding="utf-8")
     return path

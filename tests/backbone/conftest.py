@@ -10,8 +10,8 @@ from if2net.data.images import Framing
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
+def always_an_own_cache(own_cache):
+    """For every test here."""
 
 
 @pytest.fixture

@@ -23,11 +23,7 @@ ray = pytest.importorskip("ray")
 
 PIXELS = "pixels,size=8"
 CLASSES = ("blue", "green", "red")
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from if2net.errors import IF2NetError
 
 PIXELS = ["--backbone", "pixels,size=8", "--device", "cpu"]
 COLOURS = {"black": (0, 0, 0), "blue": (0, 0, 150), "green": (0, 150, 0), "red": (150, 0, 0)}
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def if2net(*words):
@@ -23,11 +24,6 @@ def if2net(*words):
         raise done.exception
     assert done.exit_code == 0, done.output
     return done.stdout, " ".join(done.stderr.split())
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")
