@@ -13,7 +13,7 @@ from torch import Tensor
 
 BUCKETS = 1 << 20
 # How many numbers are hashed at a time: on a CPU so many as stay in its cache.
-PIECE = {"cpu": 1 << 18, "cuda": 1 << 25}
+PIECE = {"cpu": 1 << 19, "cuda": 1 << 25}
 
 
 def held_out(X: Tensor, share: float) -> Tensor:

@@ -181,6 +181,7 @@ def _count_in_place(net: IF2Net, after: IF2Net, decision: Analytic, X: Tensor, c
             with uninterrupted():
                 decision.add(*part)
                 done.append(block)
+            del part  # so that its memory serves for the next one
         with uninterrupted():
             _take_over(net, after)
             whole = True

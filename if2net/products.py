@@ -26,8 +26,9 @@ import torch
 from torch import Tensor
 
 # Tensor cores cut off where others round, which shrinks long sums of terms of one sign: a sum of so many is added to
-# the next one outside of them. Longer ones are a little quicker; what the error then is, benchmarks/gpu.py measures.
-PIECE = 512
+# the next one outside of them. Longer ones are quicker; the error that they leave, a quarter of that of float32's own
+# product, benchmarks/gpu.py measures.
+PIECE = 2048
 # With fewer terms than this the 2⁻²¹ would be seen beside the rounding of a float32 sum.
 FEWEST = 256
 # Rows that begin at odd addresses are slow.
@@ -53,9 +54,8 @@ class Halves:
     """
 
     def __init__(self, matrix: Tensor, inner: int) -> None:
-        self.columns = matrix.shape[1]
         self.unit = _size(matrix, inner) / TOP
-        self.pieces = [_stacked(part / self.unit, inner) for part in matrix.split(PIECE, dim=inner)]
+        self.pieces = [_stacked(part, self.unit, inner) for part in matrix.split(PIECE, dim=inner)]
 
     @staticmethod
     def where_good(matrix: Tensor, inner: int) -> Halves | None:
@@ -65,14 +65,8 @@ class Halves:
     def gram(self, rows: slice) -> Tensor:
         """These rows of MᵀM, up to the diagonal's end, in the units of the columns: for G = unitᵀ ∘ gram ∘ unit."""
         width = _aligned(rows.stop)
-        pairs = ((_left(piece[:, rows], 0).T, _right(piece[:, :width], 0)) for piece in self.pieces)
-        return _sum_of_products(pairs)[:, : rows.stop]
-
-    def transposed_times_one_hot(self, y: Tensor, classes: int) -> Tensor:
-        """MᵀY for labels y, in the units of the columns. A one is a one in float16, so Y has no low half."""
-        pairs = zip(self.pieces, y.split(PIECE), strict=True)
-        products = ((_halves(piece).T, _twice_one_hot(labels, classes, len(piece) // 4)) for piece, labels in pairs)
-        return _sum_of_products(products)[: self.columns, :classes]
+        pairs = ((_left(piece[:, rows.start : width], 0).T, _right(piece[:, :width], 0)) for piece in self.pieces)
+        return _sum_of_products(pairs)[: rows.stop - rows.start, : rows.stop]
 
 
 class Factor:
@@ -122,21 +116,23 @@ def _aligned(size: int) -> int:
     return size + -size % ALIGNED
 
 
-def _stacked(scaled: Tensor, inner: int) -> Tensor:
-    """[high, low, high, high] along the inner dimension, with zeros up to a round size.
+def _stacked(part: Tensor, unit: Tensor, inner: int) -> Tensor:
+    """[high, low, high, high] of part / unit along the inner dimension, with zeros up to a round size.
 
     The last three of A and the first three of B are the pairs low·high, high·low, high·high: one product does it all.
     The large pair is the last, so that the sum is small as long as the small ones are added. Up to a round size of
     the other dimension there is anything: the entries of the product that it makes are cut off.
     """
-    rows, columns = scaled.shape
+    rows, columns = part.shape
     shape = [_aligned(rows), _aligned(columns)]
-    padded = shape[inner] > scaled.shape[inner]
+    padded = shape[inner] > part.shape[inner]
+    scaled = part.new_zeros(shape) if padded else part.new_empty(shape)
+    torch.div(part, unit, out=scaled[:rows, :columns])
     shape.insert(inner, 4)
-    room = (torch.zeros if padded else torch.empty)(shape, dtype=torch.float16, device=scaled.device)
-    high, low, *again = (place[:rows, :columns] for place in room.unbind(inner))
+    room = part.new_empty(shape, dtype=torch.float16)
+    high, low, *again = room.unbind(inner)
     high.copy_(scaled)
-    low.copy_(scaled.sub_(high))
+    torch.sub(scaled, high, out=low)
     for place in again:
         place.copy_(high)
     return room.flatten(inner, inner + 1)
@@ -151,18 +147,6 @@ def _left(piece: Tensor, inner: int) -> Tensor:
 def _right(piece: Tensor, inner: int) -> Tensor:
     """[high, low, high]"""
     return piece.narrow(inner, 0, 3 * (piece.shape[inner] // 4))
-
-
-def _halves(piece: Tensor) -> Tensor:
-    """[high, low]"""
-    return piece[: len(piece) // 2]
-
-
-def _twice_one_hot(y: Tensor, classes: int, rows: int) -> Tensor:
-    """[Y; Y] for [high, low], with zeros up to so many rows each."""
-    Y = torch.zeros(rows, _aligned(classes), dtype=torch.float16, device=y.device)
-    Y[: len(y)].scatter_(1, y.unsqueeze(1), 1.0)
-    return Y.repeat(2, 1)
 
 
 def _sum_of_products(pairs: Iterable[tuple[Tensor, Tensor]]) -> Tensor:

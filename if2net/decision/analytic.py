@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
-from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, solve
+from if2net.decision.ridge import absolute_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, check_ridge, choose_ridge
 from if2net.decision.rules import DecisionLayer, RuleConfig, thinning
 from if2net.decision.statistics import one_hot
@@ -53,9 +53,11 @@ class Analytic(DecisionLayer):
             alpha = absolute_ridge(self.G, self.ridge)
             if self.config.ridge is not None:
                 check_ridge(self.G, alpha)
-            lower = factor(self.G, alpha)
-            self._beta = apply_inverse(lower, self.Q).to(self.Q.dtype)
-            self._inverse = UpdatedInverse(lower) if self._keeps_factor else None
+            if self._keeps_factor:  # in G's own precision: nothing will correct what it adds to β later
+                self._inverse = UpdatedInverse(factor(self.G, alpha))
+                self._beta = solve_by(self._inverse.lower, self.G, self.Q, alpha)
+            else:
+                self._beta = solve(self.G, self.Q, alpha)
         return self._beta
 
     def few(self, samples: int) -> bool:

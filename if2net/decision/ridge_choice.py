@@ -7,10 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from if2net.decision.ridge import absolute_ridge
+from if2net.decision.ridge import ROUNDINGS, absolute_ridge, rounding
 from if2net.decision.ridge_path import RidgePath
 from if2net.decision.statistics import Statistics
-from if2net.decision.symmetric import symmetric_norm
 from if2net.errors import NumericalError
 
 # What is used where there is nothing to choose it on.
@@ -20,8 +19,6 @@ FIRST_CENTRE = 1e-2
 # The ends of the search.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
-# α must be so many times the rounding of G, or G + αI need not be positive definite.
-ROUNDINGS = 4
 # The squared error asks for more ridge than the accuracy does, so the smallest ridge within this factor of the least
 # error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams. Where the choice sees some
 # of the features only, a small ridge costs it less than it will cost all of them: there the factor is closer to 1.
@@ -61,23 +58,20 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
 def smallest_ridge(G: Tensor) -> float:
     """The relative ridge below which rounding in G is larger."""
     mean_diagonal = float(G.diagonal().double().mean())
-    return max(SMALLEST_RIDGE[G.dtype], ROUNDINGS * _rounding(G) / mean_diagonal if mean_diagonal > 0 else 0.0)
+    return max(
+        SMALLEST_RIDGE[G.dtype], ROUNDINGS * rounding(G, G.dtype) / mean_diagonal if mean_diagonal > 0 else 0.0
+    )
 
 
 def check_ridge(G: Tensor, alpha: float) -> None:
     """A given ridge may be below the rounding of G: the answers would be nonsense, and look like any others."""
-    rounding = _rounding(G)
-    if alpha < rounding:
+    least = rounding(G, G.dtype)
+    if alpha < least:
         raise NumericalError(
             f"The ridge is too small for these features: α = {alpha:.3g} is below the rounding of G, "
-            f"{rounding:.3g}. Give one that is {rounding / alpha:.2g} times as large, or none, so that it is chosen; "
+            f"{least:.3g}. Give one that is {least / alpha:.2g} times as large, or none, so that it is chosen; "
             "or use dtype='float64'."
         )
-
-
-def _rounding(G: Tensor) -> float:
-    """Of G's largest eigenvalue, which is at most ‖G‖."""
-    return torch.finfo(G.dtype).eps * symmetric_norm(G)
 
 
 def _errors(fitting: Statistics, held: Statistics, centre: int, allowed: range) -> dict[int, float]:

@@ -31,11 +31,10 @@ class RidgePath:
 
     def _project(self, held: Statistics) -> None:
         """KᵀG_hK and KᵀQ_h, all that the held-out error needs of the held-out samples."""
-        steps, width, classes = self.K.shape
-        flat = self.K.permute(1, 0, 2).reshape(width, -1).to(held.G.dtype)
-        product = symmetric_product(held.G, flat).reshape(width, steps, classes).to(self.K.dtype)
-        self.curvature = torch.einsum("isc,sjc->cij", self.K, product).double()
-        self.slope = torch.einsum("isc,sc->ci", self.K, held.Q.to(self.K.dtype)).double()
+        flat = self.K.flatten(end_dim=1).to(held.G.dtype)
+        product = symmetric_product(held.G, flat.T).T.reshape(self.K.shape).to(self.K.dtype)
+        self.curvature = (self.K @ product.mT).double()
+        self.slope = torch.linalg.vecdot(self.K, held.Q.T[:, None].to(self.K.dtype)).double()
         self.samples = held.samples
 
     def coordinates(self, alpha: float) -> Tensor:
@@ -53,23 +52,24 @@ class RidgePath:
 
 
 def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:
-    """K (steps × S × C), orthonormal for each column of `start`, and T (C × steps × steps)."""
-    K = start.new_zeros(steps, *start.shape)
-    T = start.new_zeros(start.shape[1], steps, steps)
-    K[0] = _unit(start)
+    """K (C × steps × S), whose rows are orthonormal for each column of `start`, and T (C × steps × steps)."""
+    width, classes = start.shape
+    K = start.new_zeros(classes, steps, width)
+    T = start.new_zeros(classes, steps, steps)
+    K[:, 0] = _unit(start.T)
     for step in range(steps):
-        following = apply_inverse(lower, K[step])
-        T[:, step, step] = (K[step] * following).sum(dim=0)
+        following = apply_inverse(lower, K[:, step].T).T
+        T[:, step, step] = torch.linalg.vecdot(K[:, step], following)
         if step + 1 == steps:
             break
-        known = K[: step + 1]
+        known = K[:, : step + 1]
         for _ in range(2):  # once is not enough in float32
-            following = following - torch.einsum("isc,ic->sc", known, torch.einsum("isc,sc->ic", known, following))
-        T[:, step, step + 1] = T[:, step + 1, step] = following.norm(dim=0)
-        K[step + 1] = _unit(following)
+            following = following - ((known @ following[..., None]).mT @ known).squeeze(1)
+        T[:, step, step + 1] = T[:, step + 1, step] = following.norm(dim=1)
+        K[:, step + 1] = _unit(following)
     return K, T
 
 
-def _unit(columns: Tensor) -> Tensor:
-    """Columns of length 1; a zero column, where the space is exhausted, stays zero."""
-    return columns / columns.norm(dim=0).clamp(min=torch.finfo(columns.dtype).tiny)
+def _unit(rows: Tensor) -> Tensor:
+    """Rows of length 1; a zero row, where the space is exhausted, stays zero."""
+    return rows / rows.norm(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)

@@ -114,16 +114,23 @@ class Statistics:
         V, ones = V.to(self.G.dtype), torch.full_like(y, sign)
         if mask is not None:
             V, ones = torch.where(mask[:, None], V, 0), ones * mask
-        halves = Halves.where_good(V, inner=0)
-        if halves is None:
-            self.Q.addmm_(V.T, one_hot(y, self.classes, V.dtype), alpha=sign)  # first, with V still in the cache
-            if len(self.G):
+        _add_class_sums(self.Q, V, y, sign)  # first, with V still in the cache
+        if len(self.G):
+            halves = Halves.where_good(V, inner=0)
+            if halves is None:
                 add_gram(self.G, V, sign)
-        else:
-            if len(self.G):
+            else:
                 add_gram_of_halves(self.G, halves, sign)
-            self.Q.addcmul_(halves.transposed_times_one_hot(y, self.classes), halves.unit.T, value=sign)
         self.counts.scatter_add_(0, y, ones)
+
+
+def _add_class_sums(Q: Tensor, V: Tensor, y: Tensor, sign: int) -> None:
+    """Q += ±VᵀY: every sample is added to its class, in the same order each time."""
+    if V.device.type == "cuda":  # where `index_add_` has any order, and to know the classes is to wait for them
+        Q.add_(V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign)
+        return
+    present, place = y.unique(return_inverse=True)
+    Q[:, present] += V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
 
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:

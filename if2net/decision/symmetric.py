@@ -5,20 +5,19 @@ What lies above the diagonal is never read.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from if2net.decision.threads import let_torch_rest
 from if2net.products import Halves
-
-# The BLAS of SciPy, loaded later, keeps its threads awake for a while after each call, in the way of torch's own.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 BLOCK = 512
 # Tensor cores are so fast that only large blocks keep all of them busy.
 BLOCK_OF_HALVES = 1024
+# So few rows stay in the cache while they are read more than once, or in another precision.
+IN_CACHE = 128
 ALIGNED = 16
 
 
@@ -56,6 +55,7 @@ def _add_gram_by_blas(G: Tensor, V: Tensor, sign: int) -> None:
     """By the symmetric rank-k update of BLAS, which torch does not offer."""
     from scipy.linalg import blas  # takes a while, and only those who learn need it
 
+    let_torch_rest()
     update = blas.ssyrk if G.dtype == torch.float32 else blas.dsyrk
     # BLAS has columns where torch has rows: its upper triangle is our lower one, and nothing is copied.
     update(sign, V.numpy().T, beta=1.0, c=G.numpy().T, overwrite_c=1, lower=0)
@@ -68,13 +68,25 @@ def add_triangle(G: Tensor, other: Tensor, sign: int = 1) -> None:
 
 
 def symmetric_product(G: Tensor, B: Tensor) -> Tensor:
-    """G @ B from the lower triangle alone."""
-    product = torch.zeros(len(G), B.shape[1], dtype=B.dtype, device=B.device)
-    for rows in block_rows(len(G)):
-        left = G[rows, : rows.start]
-        product[rows] += symmetric(G[rows, rows]) @ B[rows] + left @ B[: rows.start]
-        product[: rows.start] += left.T @ B[rows]
-    return product
+    """G @ B from the lower triangle alone, in the precision of B.
+
+    Made as (BᵀG)ᵀ: a few long rows are multiplied faster than many short ones.
+    """
+    right = B.T.contiguous()
+    product = torch.zeros_like(right)
+    for rows in block_rows(len(G), IN_CACHE):
+        lower = _lower_rows(G, rows, B.dtype)
+        product[:, rows].addmm_(right[:, : rows.stop], lower.T)
+        lower.diagonal(rows.start).zero_()  # which has been counted
+        product[:, : rows.stop].addmm_(right[:, rows], lower)
+    return product.T
+
+
+def _lower_rows(G: Tensor, rows: slice, dtype: torch.dtype) -> Tensor:
+    """A copy of these rows up to the diagonal, in any precision."""
+    lower = G[rows, : rows.stop].to(dtype, copy=True)
+    lower[:, rows].tril_()
+    return lower
 
 
 def symmetric(G: Tensor) -> Tensor:
@@ -86,10 +98,10 @@ def symmetric(G: Tensor) -> Tensor:
 def symmetric_norm(G: Tensor) -> float:
     """‖G‖ (Frobenius) from the lower triangle alone."""
     squares = G.new_zeros((), dtype=torch.float64)
-    for rows in block_rows(len(G)):
+    for rows in block_rows(len(G), IN_CACHE):
         # In float64 before they are squared: entries of 1e20 have squares that float32 does not know.
-        squares += 2 * G[rows, : rows.start].double().square().sum()
-        squares += symmetric(G[rows, rows]).double().square().sum()
+        lower = _lower_rows(G, rows, torch.float64).square_()
+        squares += 2 * lower.sum() - lower.diagonal(rows.start).sum()
     return float(squares.sqrt())
 
 
@@ -114,6 +126,7 @@ def _factorise_by_lapack(L: Tensor) -> bool:
     """In place. To LAPACK, which counts by columns, a lower triangle by rows is an upper one."""
     from scipy.linalg import lapack  # takes a while, and only those who learn need it
 
+    let_torch_rest()
     potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
     return potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0
 

@@ -1,9 +1,10 @@
 import pytest
 import torch
 
-from if2net.decision.ridge import absolute_ridge, factor, solve
+from if2net.decision import ridge
+from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, rounding, solve
 from if2net.decision.statistics import one_hot
-from if2net.decision.symmetric import BLOCK
+from if2net.decision.symmetric import BLOCK, cholesky
 from if2net.errors import NumericalError
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -52,3 +53,123 @@ def test_float64_is_used_where_float32_is_not_precise_enough():
     lower = factor(G, 1e-4)
     assert lower.dtype == torch.float64
     assert solve(G, torch.ones(200, 1), 1e-4).dtype == torch.float32
+
+
+def ill_conditioned(counted, dtype, width=300, condition=1e10):
+    """Statistics in this precision, and the system VᵀV of the same samples in float64; new samples, too."""
+    generator = torch.Generator().manual_seed(0)
+    values = torch.logspace(0, -torch.tensor(condition).log10().item(), width, dtype=torch.float64)
+    V = torch.randn(3000, width, generator=generator, dtype=torch.float64) * values
+    V = (V @ torch.linalg.qr(torch.randn(width, width, generator=generator, dtype=torch.float64)).Q).float().double()
+    y = (V @ torch.randn(width, 5, generator=generator, dtype=torch.float64)).argmax(dim=1)
+    learned = V[:2000]
+    return (
+        counted(learned.to(dtype), y[:2000]),
+        learned.T @ learned,
+        learned.T @ one_hot(y[:2000], 5, V.dtype),
+        V[2000:],
+    )
+
+
+def direct(G, Q, alpha):
+    return torch.linalg.solve(G + alpha * torch.eye(len(G), dtype=G.dtype), Q)
+
+
+def error(found, right):
+    return float((found.double() - right).norm() / right.norm())
+
+
+@pytest.fixture
+def factors(monkeypatch):
+    """The precisions in which something was factorised; every width counts as wide."""
+    monkeypatch.setattr(ridge, "WIDE", 1)
+    made = []
+    monkeypatch.setattr(ridge, "cholesky", lambda G, alpha, dtype: made.append(dtype) or cholesky(G, alpha, dtype))
+    return made
+
+
+def test_one_correction_is_nearly_a_float64_factor_for_the_same_statistics(counted, factors):
+    statistics, *_ = ill_conditioned(counted, torch.float32)
+    alpha = absolute_ridge(statistics.G, 1e-3)
+    right = apply_inverse(factor(statistics.G, alpha, torch.float64), statistics.Q)
+    factors.clear()
+    assert error(solve(statistics.G, statistics.Q, alpha), right) < 1e-5
+    assert factors == [torch.float32]
+    assert error(apply_inverse(factor(statistics.G, alpha), statistics.Q), right) > 1e-4
+
+
+@pytest.mark.parametrize("roundings", [1.0, 4.0, 100.0])
+def test_ill_conditioned_features_in_float32_are_predicted_as_float64_does(counted, roundings):
+    statistics, G, Q, new = ill_conditioned(counted, torch.float32)
+    alpha = roundings * rounding(statistics.G, torch.float32)
+    scores, right = new @ solve(statistics.G, statistics.Q, alpha).double(), new @ direct(G, Q, alpha)
+    assert error(scores, right) < 1e-3
+    assert float((scores.argmax(dim=1) == right.argmax(dim=1)).double().mean()) >= 0.999
+
+
+@pytest.mark.parametrize("roundings", [4.0, 100.0, 1e5])
+def test_a_float32_factor_gives_the_accuracy_of_float64(counted, factors, roundings):
+    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    alpha = roundings * rounding(statistics.G, torch.float32)
+    assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
+    assert factors == [torch.float32]
+
+
+def test_near_the_rounding_of_float32_nobody_tries_it(counted, factors):
+    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    alpha = 3.9 * rounding(statistics.G, torch.float32)
+    assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
+    assert factors == [torch.float64]
+
+
+def test_a_narrow_layer_in_float64_is_factorised_in_float64(counted, factors, monkeypatch):
+    monkeypatch.setattr(ridge, "WIDE", 301)
+    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    alpha = absolute_ridge(G, 1e-2)
+    assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
+    assert factors == [torch.float64]
+
+
+@pytest.mark.parametrize("scale", [1e25, 1e-25])
+def test_what_float32_cannot_hold_is_solved_in_float64(counted, factors, scale):
+    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    alpha = absolute_ridge(G, 1e-2)
+    found = solve(scale**2 * statistics.G, scale * statistics.Q, scale**2 * alpha)
+    assert error(scale * found, direct(G, Q, alpha)) < 1e-9
+
+
+def test_corrections_that_do_not_shrink_give_way_to_a_float64_factor(counted, monkeypatch):
+    monkeypatch.setattr(ridge, "WIDE", 1)
+    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    alpha = absolute_ridge(G, 1e-2)
+    made = []
+
+    def poor_in_float32(G, alpha, dtype):
+        made.append(dtype)
+        return cholesky(1.5 * G if dtype == torch.float32 else G, alpha, dtype)
+
+    monkeypatch.setattr(ridge, "cholesky", poor_in_float32)
+    assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
+    assert made == [torch.float32, torch.float64]
+
+
+@each_dtype
+def test_columns_are_corrected_group_by_group_with_the_same_result(counted, factors, monkeypatch, dtype):
+    statistics, G, *_ = ill_conditioned(counted, dtype)
+    alpha = absolute_ridge(G, 1e-2)
+    whole = solve(statistics.G, statistics.Q, alpha)
+    monkeypatch.setattr(ridge, "COLUMNS", 2)
+    assert error(solve(statistics.G, statistics.Q, alpha), whole.double()) < (
+        1e-6 if dtype == torch.float32 else 1e-9
+    )
+
+
+@each_dtype
+def test_where_no_class_is_known_there_is_no_column(dtype):
+    assert solve(torch.eye(3, dtype=dtype), torch.zeros(3, 0, dtype=dtype), 0.1).shape == (3, 0)
+
+
+@each_dtype
+def test_a_class_without_samples_has_a_column_of_zeros(dtype):
+    Q = torch.tensor([[1.0, 0.0], [2.0, 0.0]], dtype=dtype)
+    torch.testing.assert_close(solve(torch.eye(2, dtype=dtype), Q, 1.0), Q / 2)

@@ -28,14 +28,14 @@ def test_the_error_on_the_path_is_that_of_a_solve_of_its_own(counted, task, dtyp
 
 def test_at_the_centre_the_path_is_exact(counted, task):
     path, fitting, _, centre = path_of(counted, task, torch.float64)
-    beta = torch.einsum("isc,ci->sc", path.K, path.coordinates(centre))
+    beta = torch.einsum("cis,ci->sc", path.K, path.coordinates(centre))
     torch.testing.assert_close(beta, solve(fitting.G, fitting.Q, centre), rtol=1e-8, atol=1e-10)
 
 
 @each_dtype
 def test_the_basis_is_orthonormal(counted, task, dtype):
     path, *_ = path_of(counted, task, dtype)
-    gram = torch.einsum("isc,jsc->cij", path.K, path.K)
+    gram = torch.einsum("cis,cjs->cij", path.K, path.K)
     torch.testing.assert_close(gram, torch.eye(gram.shape[1], dtype=dtype).expand_as(gram), rtol=0, atol=1e-5)
 
 
