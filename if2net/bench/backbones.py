@@ -20,11 +20,18 @@ def identity(plan: Plan, data: Path | None, seed: int) -> str:
     return load_extractor(str(ready.backbone), plan.device).identity
 
 
+def identities(runs: list[dict[str, Any]], own: bool) -> dict[int, str]:
+    """Those that runs were made with, by seed where every seed has its own, else under 0.
+
+    Older runs, and those on tables, do not say whose they are.
+    """
+    return {run["seed"] if own else 0: run["backbone"]["identity"] for run in runs if "backbone" in run}
+
+
 def check(plan: Plan, out: Path, runs: list[dict[str, Any]], now: Identity) -> None:
-    """Refuse to go on with runs of another backbone. Older runs, and those on tables, do not say whose they are."""
+    """Refuse to go on with runs of another backbone."""
     own = is_held_out(plan.scenario)  # then every seed has one, and those of seeds that are not asked for may be gone
-    known = {(run["seed"] if own else 0, run["backbone"]["identity"]) for run in runs if "backbone" in run}
-    for seed, recorded in sorted(known):
+    for seed, recorded in sorted(identities(runs, own).items()):
         if (not own or seed in plan.seeds) and now(seed) != recorded:
             which = f"of seed {seed}" if own else plan.scenario.backbone
             raise ConfigurationError(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from if2net.backbone.held_out import is_held_out
 from if2net.bench import results as store
+from if2net.bench.backbones import identities
+from if2net.data import parse_scenario
 from if2net.errors import ConfigurationError
 from if2net.methods import METHODS
 
@@ -49,6 +52,13 @@ def _check_same(joined: dict[str, Any], part: dict[str, Any]) -> None:
             raise ConfigurationError(
                 f"The parts have different settings of {method}, so they cannot be merged; run one of them again."
             )
+    own = is_held_out(parse_scenario(joined["scenario"]))  # then every seed has a backbone
+    known, others = (identities(results["runs"], own) for results in (joined, part))
+    if any(known.get(seed, identity) != identity for seed, identity in others.items()):
+        raise ConfigurationError(
+            "The parts were made with different backbones, whose numbers may not stand in one table; run one of them "
+            "again with the backbone of the other."
+        )
 
 
 def _key(run: dict[str, Any]) -> tuple[str, str, int]:

@@ -68,6 +68,31 @@ def test_other_scenarios_and_protocols_are_not_mixed(parts, key):
         merge([parts[0], {**parts[1], key: "another"}])
 
 
+def with_backbone(part, identity, scenario="cub200-100/10@resnet56"):
+    runs = [{**run, "backbone": {"identity": identity, "pretrained_on": None}} for run in part["runs"]]
+    return {**part, "scenario": scenario, "runs": runs}
+
+
+def test_other_backbones_are_not_mixed(parts):
+    same = merge([with_backbone(parts[1], "one"), with_backbone(parts[2], "one")])
+    assert len(same["runs"]) == 3
+    with pytest.raises(ConfigurationError, match="made with different backbones"):
+        merge([with_backbone(parts[1], "one"), with_backbone(parts[2], "other")])
+
+
+def test_where_every_seed_has_a_backbone_only_those_of_one_seed_must_be_the_same(parts):
+    held_out = "cifar100-60/10@held-out"
+    seed_one, seed_zero = (with_backbone(part, name, held_out) for part, name in zip(parts[1:], "ab", strict=True))
+    assert len(merge([seed_one, seed_zero])["runs"]) == 3
+    with pytest.raises(ConfigurationError, match="made with different backbones"):
+        merge([seed_one, with_backbone(parts[0], "c", held_out)])
+
+
+def test_runs_that_do_not_say_their_backbone_are_merged(parts):
+    older = {**parts[1], "scenario": "cub200-100/10@resnet56"}
+    assert len(merge([older, with_backbone(parts[2], "one")])["runs"]) == 3
+
+
 def test_a_folder_without_results_is_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"holds no results\.json"):
         merge_folders([tmp_path], tmp_path / "out")
