@@ -20,18 +20,18 @@ def identity(plan: Plan, data: Path | None, seed: int) -> str:
     return load_extractor(str(ready.backbone), plan.device).identity
 
 
-def identities(runs: list[dict[str, Any]], own: bool) -> dict[int, str]:
-    """Those that runs were made with, by seed where every seed has its own, else under 0.
+def identities(runs: list[dict[str, Any]], own: bool) -> set[tuple[int, str]]:
+    """Those that runs were made with, each with its seed where every seed has its own, else with 0.
 
     Older runs, and those on tables, do not say whose they are.
     """
-    return {run["seed"] if own else 0: run["backbone"]["identity"] for run in runs if "backbone" in run}
+    return {(run["seed"] if own else 0, run["backbone"]["identity"]) for run in runs if "backbone" in run}
 
 
 def check(plan: Plan, out: Path, runs: list[dict[str, Any]], now: Identity) -> None:
     """Refuse to go on with runs of another backbone."""
     own = is_held_out(plan.scenario)  # then every seed has one, and those of seeds that are not asked for may be gone
-    for seed, recorded in sorted(identities(runs, own).items()):
+    for seed, recorded in sorted(identities(runs, own)):
         if (not own or seed in plan.seeds) and now(seed) != recorded:
             which = f"of seed {seed}" if own else plan.scenario.backbone
             raise ConfigurationError(
