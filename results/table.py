@@ -138,10 +138,10 @@ def precision() -> list[str]:
             errors = [f"{entry['ways'][way]['beta']:.0e}" for way in ways]
             share = f"{100 * ours['equal_predictions']:.2f} %"
             lines.append(row([*case, *errors, f"{ours['scores']:.0e}", share]))
-    times = found["share_of_the_time_of_a_float64_factor"]
-    name = f"time, at {times['width']:,} features"
-    for statistics in ("float32", "float64"):
-        lines.append(row([name, statistics, *(f"{times[statistics][way]:.2f}" for way in ways), "", ""]))
+    for width, times in found["share_of_the_time_of_a_float64_factor"].items():
+        for statistics, taken in times.items():
+            shares = [f"{taken[way]:.2f}" for way in ways]
+            lines.append(row([f"time, at {int(width):,} features", statistics, *shares, "", ""]))
     return lines
 
 

@@ -20,9 +20,7 @@ from if2net.commands.options import BackboneOption, DeviceOption
 
 if TYPE_CHECKING:
     import numpy as np
-    from rich.console import Console
 
-    from if2net.backbone.folder import ImageFolders
     from if2net.learner import IF2Net
 
     # Where each sample was found, and their features; some at a time.
@@ -74,7 +72,7 @@ def learn(
         folders = (
             photographs.learn_images(net, samples, backbone, device, console)
             if cluster is None
-            else _learn_images_on(cluster, net, samples, backbone, workers, console)
+            else photographs.learn_images_on(cluster, net, samples, backbone, workers, console)
         )
     else:
         _refuse("images", backbone=backbone)
@@ -173,24 +171,6 @@ def _refuse(kind: str, **options: object) -> None:
 
     if given := [name for name, value in options.items() if value is not None]:
         raise ConfigurationError(f"--{given[0]} is for {kind}, which these are not; leave it out.")
-
-
-def _learn_images_on(
-    address: str, net: IF2Net, folders: Sequence[Path], backbone: str | None, workers: int | None, console: Console
-) -> ImageFolders:
-    """On the cluster at this address; otherwise as `photographs.learn_images`."""
-    from if2net import cluster
-    from if2net.commands.images import AFTERWARDS, refuse_held_out, summarise_others
-    from if2net.commands.progress import counting
-    from if2net.data.files import passed_over
-
-    refuse_held_out(backbone)
-    cluster.connect(address)
-    with counting("images", console) as show:
-        images = cluster.learn_images(net, folders, backbone, workers=workers, show=show)
-    others = {path: reason for folder in folders for path, reason in passed_over(folder).items()}
-    AFTERWARDS.callback(summarise_others, others, console)
-    return images
 
 
 def _samples(net: IF2Net) -> int:

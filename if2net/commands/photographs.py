@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def learn_images(
     """They know what in them could not be used."""
     from if2net.backbone.folder import ImageFolders
     from if2net.backbone.remembered import extractor_for
-    from if2net.commands.images import AFTERWARDS, refuse_held_out, summarise_others
+    from if2net.commands.images import refuse_held_out
     from if2net.commands.progress import counting
     from if2net.config import resolve_device
     from if2net.data.files import passed_over
@@ -53,8 +53,24 @@ def learn_images(
         images = ImageFolders(folders, extractor, show)
         net.learn(images)
     net.backbone = remembered
-    others = {path: reason for folder in folders for path, reason in passed_over(folder).items()}
-    AFTERWARDS.callback(summarise_others, others, console)
+    _name_afterwards(folders, passed_over, console)
+    return images
+
+
+def learn_images_on(
+    address: str, net: IF2Net, folders: Sequence[Path], backbone: str | None, workers: int | None, console: Console
+) -> ImageFolders:
+    """On the cluster at this address; otherwise as `learn_images`."""
+    from if2net import cluster
+    from if2net.commands.images import refuse_held_out
+    from if2net.commands.progress import counting
+    from if2net.data.files import passed_over
+
+    refuse_held_out(backbone)
+    cluster.connect(address)
+    with counting("images", console) as show:
+        images = cluster.learn_images(net, folders, backbone, workers=workers, show=show)
+    _name_afterwards(folders, passed_over, console)
     return images
 
 
@@ -64,7 +80,7 @@ def images_to_predict(
     """Every image that can be used, with its place: COLUMNS. The others are named at the end."""
     from if2net.backbone import folder
     from if2net.backbone.remembered import extractor_for
-    from if2net.commands.images import AFTERWARDS, refuse_held_out, summarise_others
+    from if2net.commands.images import refuse_held_out
     from if2net.commands.progress import counting
     from if2net.config import resolve_device
     from if2net.data.files import unknown_under
@@ -76,10 +92,16 @@ def images_to_predict(
         for _ in images:  # into the cache, since a bar and the predictions do not go together on a screen
             pass
     images.show = None
-    folders = [path for path in paths if path.is_dir()]
-    others = {file: reason for path in folders for file, reason in unknown_under(path).items()}
-    AFTERWARDS.callback(summarise_others, others, console)
+    _name_afterwards([path for path in paths if path.is_dir()], unknown_under, console)
     return _told(images, console)
+
+
+def _name_afterwards(folders: Sequence[Path], not_used: Callable[[Path], dict[Path, str]], console: Console) -> None:
+    """What lies in the folders and was not looked at is named when the command is over."""
+    from if2net.commands.images import AFTERWARDS, summarise_others
+
+    others = {path: reason for folder in folders for path, reason in not_used(folder).items()}
+    AFTERWARDS.callback(summarise_others, others, console)
 
 
 def _told(images: ImageFiles, console: Console) -> Samples:

@@ -23,7 +23,6 @@ ROUNDINGS = 4
 # How many columns are corrected at a time: what is in float64 stays small beside G.
 COLUMNS = 512
 # On a CPU a G in float64 gets a float32 factor where it is so wide that this saves more than the corrections take.
-# (An H200 factorises in float64 so fast that they take longer.)
 WIDE = 4096
 # There β is corrected until a correction is so small beside it, each being a tenth of the last at most.
 SMALL_ENOUGH = 1e-10

@@ -110,9 +110,8 @@ class DecisionLayer(ABC):
         self._changed()
 
     def add(self, V: Tensor, y: Tensor, held: Tensor) -> None:
-        chosen = self._chosen(V, y, held)  # before BLAS works: torch's threads stay awake, in its way
         self.total.add(V, y)
-        self.held.add(*chosen)
+        self.held.add(*self._chosen(V, y, held))
         self._changed()
 
     def free_share(self) -> float:

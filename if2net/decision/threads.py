@@ -1,6 +1,6 @@
 """Two libraries share the cores here: torch, and the BLAS of SciPy. Each keeps its threads awake after its work.
 
-They wait for more of it at full speed, in the way of the other's: on two cores that takes several percent.
+They wait for more of it at full speed, in the way of the other's, which is felt where there are few cores.
 """
 
 from __future__ import annotations
