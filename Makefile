@@ -25,6 +25,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/limits.py
 	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/ridge_path.py
 	$(BIN)/python benchmarks/imports.py
 
 # In an environment with a CUDA build of torch, since the one above has none.

@@ -49,7 +49,11 @@ def factor(G: Tensor, alpha: float, dtype: torch.dtype | None = None) -> Tensor:
         lower = cholesky(G, alpha, precision)
         if lower is not None:
             return lower
-    raise NumericalError(
+    raise not_positive_definite(alpha)
+
+
+def not_positive_definite(alpha: float) -> NumericalError:
+    return NumericalError(
         f"G + αI is not positive definite at α = {alpha:.3g}: the features are too nearly dependent for this "
         "ridge. Give a larger ridge (for example ridge=1e-2), or use dtype='float64'."
     )

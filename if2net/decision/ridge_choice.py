@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from if2net.decision.ridge import ROUNDINGS, absolute_ridge, rounding
-from if2net.decision.ridge_path import RidgePath
+from if2net.decision.ridge_path import ridge_path
 from if2net.decision.statistics import Statistics
 from if2net.errors import NumericalError
 
@@ -76,7 +76,7 @@ def check_ridge(G: Tensor, alpha: float) -> None:
 
 def _errors(fitting: Statistics, held: Statistics, centre: int, allowed: range) -> dict[int, float]:
     """The held-out error at every allowed half decade within reach of the centre."""
-    path = RidgePath(fitting, held, absolute_ridge(fitting.G, _ridge(centre)))
+    path = ridge_path(fitting, held, absolute_ridge(fitting.G, _ridge(centre)))
     places = [place for place in range(centre - REACH, centre + REACH + 1) if place in allowed]
     return {place: path.error(absolute_ridge(fitting.G, _ridge(place))) for place in places}
 

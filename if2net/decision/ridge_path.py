@@ -1,16 +1,24 @@
-"""β(α) = (G + αI)⁻¹Q for all α near a centre, from one factorisation."""
+"""β(α) = (G + αI)⁻¹Q for all α near a centre, from one factorisation or one eigendecomposition."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from if2net.decision.ridge import apply_inverse, factor
+from if2net.decision.ridge import apply_inverse, factor, not_positive_definite
 from if2net.decision.statistics import Statistics
-from if2net.decision.symmetric import symmetric_product
+from if2net.decision.symmetric import symmetric, symmetric_product
 
 # Enough for three digits of the error at 1.5 decades from the centre; the residual shrinks by 0.7 a step there.
 STEPS = 16
+# Up to so many features an eigendecomposition is faster on a CPU: see benchmarks/ridge_path.py.
+NARROW = 128
+
+
+def ridge_path(fitting: Statistics, held: Statistics, centre: float) -> RidgePath | EigenPath:
+    """Whichever is faster at this width."""
+    narrow = fitting.width <= NARROW and fitting.G.device.type == "cpu"
+    return (EigenPath if narrow else RidgePath)(fitting, held, centre)
 
 
 class RidgePath:
@@ -49,6 +57,27 @@ class RidgePath:
         z = self.coordinates(alpha)
         fitted = torch.einsum("ci,cij,cj->", z, self.curvature, z)
         return float(fitted - 2 * (z * self.slope).sum() + self.samples) / self.samples
+
+
+class EigenPath:
+    """The same from G = UΛUᵀ, and exact for every α: β(α) = U(Λ + αI)⁻¹UᵀQ."""
+
+    def __init__(self, fitting: Statistics, held: Statistics, centre: float) -> None:
+        try:
+            values, U = torch.linalg.eigh(symmetric(fitting.G).double())
+        except torch.linalg.LinAlgError as error:  # not all of G is finite
+            raise not_positive_definite(centre) from error
+        if not float(values[0]) + centre > 0:
+            raise not_positive_definite(centre)
+        self.values = values.clamp(min=0)  # below zero is rounding
+        self.target, self.slope = U.T @ fitting.Q.double(), U.T @ held.Q.double()
+        self.curvature = U.T @ symmetric_product(held.G, U)
+        self.samples = held.samples
+
+    def error(self, alpha: float) -> float:
+        """As of `RidgePath`, with z = (Λ + αI)⁻¹UᵀQ."""
+        z = self.target / (self.values + alpha)[:, None]
+        return float((z * (self.curvature @ z - 2 * self.slope)).sum() + self.samples) / self.samples
 
 
 def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:

@@ -2,8 +2,9 @@ import pytest
 import torch
 
 from if2net.decision.ridge import absolute_ridge, solve
-from if2net.decision.ridge_path import RidgePath
+from if2net.decision.ridge_path import NARROW, EigenPath, RidgePath, ridge_path
 from if2net.decision.symmetric import symmetric
+from if2net.errors import NumericalError
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
@@ -53,3 +54,29 @@ def test_a_class_that_only_the_held_out_samples_have_is_scored_zero(counted, tas
     path = RidgePath(counted(V[only_two], y[only_two]), counted(V, y), 1.0)
     assert path.coordinates(3.0)[2].abs().max() == 0
     assert path.error(3.0) > 0
+
+
+@each_dtype
+@pytest.mark.parametrize("decades", [-3.0, 0.0, 3.0])
+def test_an_eigendecomposition_gives_the_error_of_any_ridge(counted, task, dtype, decades):
+    _, fitting, held, centre = path_of(counted, task, dtype, width=40)
+    alpha = centre * 10**decades
+    beta = solve(fitting.G, fitting.Q, alpha)
+    direct = (beta * (symmetric(held.G) @ beta)).sum() - 2 * (beta * held.Q).sum() + held.samples
+    found = EigenPath(fitting, held, centre).error(alpha)
+    assert found == pytest.approx(float(direct) / held.samples, rel=1e-3 if dtype == torch.float32 else 1e-8)
+
+
+def test_what_is_not_positive_definite_or_not_finite_is_refused_either_way(counted, task):
+    for value in (-5.0, torch.nan, torch.inf):
+        _, fitting, held, _ = path_of(counted, task, torch.float32, width=20)
+        fitting.G[3, 3] = value
+        for way in (RidgePath, EigenPath):
+            with pytest.raises(NumericalError, match="not positive definite"):
+                way(fitting, held, 1e-3)
+
+
+@pytest.mark.parametrize(("width", "way"), [(NARROW, EigenPath), (NARROW + 1, RidgePath)])
+def test_the_width_decides_which_way_is_taken(counted, task, width, way):
+    _, fitting, held, centre = path_of(counted, task, torch.float32, width=width)
+    assert type(ridge_path(fitting, held, centre)) is way
