@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from if2net.bench.results import environment
-from if2net.data import load_dataset
 from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, solve
 from if2net.decision.ridge_choice import smallest_ridge
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky
+from if2net.study.bench.results import environment
+from if2net.study.data import load_dataset
 
 WIDTH, SAMPLES, TESTED, CLASSES = 4096, 5000, 2000, 10
 CONDITIONS = (1e3, 1e6, 1e10)

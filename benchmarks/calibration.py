@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 import numpy as np
 
 from if2net import IF2Net
-from if2net.data import load_dataset, parse_scenario
+from if2net.study.data import load_dataset, parse_scenario
 
 SCENARIOS = ("digits-10/5", "mnist-10/5", "fashion-mnist-10/5")
 SEEDS = range(5)

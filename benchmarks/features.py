@@ -16,10 +16,10 @@ from statistics import median
 import numpy as np
 import torch
 
-from if2net.backbone import Extractor, load_extractor
-from if2net.backbone.extraction import compute, workers
-from if2net.data import load_images
-from if2net.data.images import read_image
+from if2net.images.extraction import compute, workers
+from if2net.images.extractor import Extractor, load_extractor
+from if2net.images.read import read_image
+from if2net.study.data import load_images
 
 ROUNDS = 5
 

@@ -2,8 +2,9 @@
 
 1.28 million samples of 2,048 features, 1,000 classes, one random layer 10,000 wide. The features are in host memory
 when the clock starts. The share is that of the time in which what learning must compute (one triangle of G, the
-responses, one factorisation) could be multiplied: by float32's own product, and by halves (if2net/products.py). It is
-given once more for a second time, when the random weights, which the host draws, are there.
+responses, one factorisation) could be multiplied: by float32's own product, and by halves
+(if2net/accelerate/products.py). It is given once more for a second time, when the random weights, which the host
+draws, are there.
 
 usage: python benchmarks/gpu.py [--samples 1280000] [--out FILE]
 """
@@ -22,10 +23,10 @@ import torch
 from torch import Tensor
 
 from if2net import IF2Net
-from if2net.bench.results import environment
+from if2net.accelerate.products import Halves
+from if2net.accelerate.streaming import ROWS, Streamed
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, symmetric, zeros
-from if2net.products import Halves
-from if2net.streamed import ROWS, Streamed
+from if2net.study.bench.results import environment
 
 INPUTS, CLASSES, WIDTH, PIECE = 2048, 1000, 10_000, 65_536
 

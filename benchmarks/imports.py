@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from if2net.bench.results import environment
+from if2net.study.bench.results import environment
 
 REPEATS = 7
 STATEMENTS = {

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from if2net.bench.results import environment
-from if2net.data import load_dataset
+from if2net.study.bench.results import environment
+from if2net.study.data import load_dataset
 
 TASKS = ("mnist", "fashion-mnist")
 SAMPLES, CLASSES = 5000, 10  # of each, to learn from and to test with

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from if2net import IF2Net
-from if2net.bench.results import environment
 from if2net.decision.ridge import factor
+from if2net.study.bench.results import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
 

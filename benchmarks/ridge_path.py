@@ -13,10 +13,10 @@ from statistics import median
 
 import torch
 
-from if2net.bench.results import environment
 from if2net.decision.ridge import absolute_ridge
 from if2net.decision.ridge_path import EigenPath, RidgePath
 from if2net.decision.statistics import Statistics
+from if2net.study.bench.results import environment
 
 WIDTHS = (32, 64, 128, 256, 512, 1024, 2048)
 CLASSES, ROUNDS = 10, 7

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from if2net.version import __version__
 
 if TYPE_CHECKING:
+    from if2net.classifier import IF2NetClassifier, load
     from if2net.config import Config
     from if2net.errors import IF2NetError
-    from if2net.estimator import IF2NetClassifier, load
     from if2net.learner import IF2Net
 
 _HOME = {
     "IF2Net": "if2net.learner",
-    "IF2NetClassifier": "if2net.estimator",
-    "load": "if2net.estimator",
+    "IF2NetClassifier": "if2net.classifier",
+    "load": "if2net.classifier",
     "Config": "if2net.config",
     "IF2NetError": "if2net.errors",
 }

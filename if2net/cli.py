@@ -9,8 +9,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from if2net.commands import COMMANDS
-from if2net.commands.images import AFTERWARDS
+from if2net import commands
+from if2net.commands.messages import AFTERWARDS
+from if2net.study import commands as study
 
 SAME_FOLDER = "Start the same command with the same --out to go on."
 # What is left of a command's work when it is stopped.
@@ -42,7 +43,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in COMMANDS:
+for command in (*commands.COMMANDS, *study.COMMANDS):
     app.command()(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
@@ -107,6 +108,23 @@ class Config:
                 raise unknown("setting", name, names)
         return cls(**settings)
 
+    @classmethod
+    def parse(cls, pairs: Iterable[str], **settings: Any) -> Config:
+        """Settings from text such as "width=2000"; the keyword arguments are defaults for these.
+
+        >>> Config.parse(["width=2000", "ridge=none"], encoder="linear").width
+        2000
+        """
+        hints = get_type_hints(cls)
+        for pair in pairs:
+            name, separator, text = pair.partition("=")
+            if not separator or not name:
+                raise ConfigurationError(f"A setting is written key=value, not {pair!r}.")
+            if name not in hints:
+                raise unknown("setting", name, hints)
+            settings[name] = convert(name, text, hints[name])
+        return cls.of(**settings)
+
     @property
     def torch_dtype(self) -> torch.dtype:
         return torch.float64 if self.dtype == "float64" else torch.float32
@@ -143,6 +161,25 @@ def _is_a(value: Any, kind: type) -> bool:
         wanted = numbers.Integral if kind is int else numbers.Real
         return isinstance(value, wanted) and not isinstance(value, bool)
     return isinstance(value, kind)
+
+
+def convert(key: str, value: Any, kind: Any) -> Any:
+    """A value of the setting's type, from text or from TOML."""
+    allowed = get_args(kind) or (kind,)
+    # `none` and `auto` leave a number to the default; where text is asked for they may be names of their own.
+    if type(None) in allowed and (value is None or (str not in allowed and value in ("none", "None", "auto"))):
+        return None
+    for wanted in (bool, int, float, str):
+        if wanted not in allowed:
+            continue
+        try:
+            if wanted is bool:
+                return {"true": True, "false": False}[str(value).lower()]
+            return wanted(value)
+        except (ValueError, KeyError):
+            continue
+    names = " or ".join(getattr(item, "__name__", str(item)) for item in allowed if item is not type(None))
+    raise ConfigurationError(f"The setting {key} takes a {names}, not {value!r}.")
 
 
 def resolve_device(name: str) -> torch.device:

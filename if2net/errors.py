@@ -18,6 +18,10 @@ class ModelFileError(IF2NetError):
     """A model file that cannot be trusted or read."""
 
 
+class OutputError(IF2NetError):
+    """A file or folder that cannot be written."""
+
+
 class ConfigurationError(IF2NetError):
     """An unknown key, method, dataset or scenario, or a value that does not fit."""
 

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from if2net import learning
+from if2net.accelerate.streaming import Samples, check
 from if2net.decision import Analytic
 from if2net.errors import InputError
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
-from if2net.streamed import Samples, check
 
 if TYPE_CHECKING:
     from if2net.learner import IF2Net

@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 
 from if2net import inputs
-from if2net.content import held_out
+from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
 from if2net.decision import Analytic, Gradient, Report
 from if2net.decision.analytic import WIDE
 from if2net.encoder import DenseEncoder
+from if2net.holdout import held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
-from if2net.streamed import Samples, Streamed, check, worth_streaming
 
 if TYPE_CHECKING:
     from if2net.learner import IF2Net

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +13,23 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from if2net.errors import ModelFileError
+from if2net.errors import ModelFileError, OutputError
+from if2net.files import replacing
 
 FORMAT = 1
 _BLANK = "0" * 64
 
 
 def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-    """Write under a temporary name, then rename: a crash leaves the old file as it was."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise ModelFileError(f"The folder {target.parent} does not exist; create it before saving {target.name}.")
-    if target.is_dir():
-        raise ModelFileError(f"{target} is a folder; give the name of a file in it.")
+    """Write a model file, whole or not at all."""
     content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     metadata = {"format": str(FORMAT), "if2net": json.dumps(header), "checksum": _BLANK}
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    temporary.touch(exist_ok=False)
     try:
-        mode = temporary.stat().st_mode
-        save_file(content, temporary, metadata)
-        temporary.chmod(mode)  # safetensors leaves a file that only its owner can read
-        _stamp(temporary)
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        with replacing(path) as temporary:
+            save_file(content, temporary, metadata)
+            _stamp(temporary)
+    except OutputError as error:
+        raise ModelFileError(str(error)) from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -90,8 +80,6 @@ def _stamp(path: Path) -> None:
     with open(path, "r+b") as file:
         file.seek(position)
         file.write(digest.encode())
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _digest(path: Path, checksum: str) -> str:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from if2net import learning
+from if2net.accelerate.streaming import Samples, check
 from if2net.decision import DecisionLayer
 from if2net.encoder import Tweak
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import InputError
-from if2net.streamed import Samples, check
 
 if TYPE_CHECKING:
     from if2net.learner import IF2Net

@@ -7,8 +7,8 @@ import json
 import re
 from pathlib import Path
 
-from if2net.ablations import ABLATIONS
-from if2net.ablations.output import write
+from if2net.study.ablations import ABLATIONS
+from if2net.study.ablations.output import write
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs/ablations.md"

@@ -1,4 +1,4 @@
-"""Writes what the searches under results/search/ found best into if2net/bench/hyperparameters.toml.
+"""Writes what the searches under results/search/ found best into if2net/study/bench/hyperparameters.toml.
 
 usage: python results/found.py [FOLDER]
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FILE = HERE.parent / "if2net/bench/hyperparameters.toml"
+FILE = HERE.parent / "if2net/study/bench/hyperparameters.toml"
 
 
 def found(folder: Path, method: str) -> dict[str, str]:

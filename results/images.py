@@ -5,7 +5,7 @@ usage: python results/images.py
 
 from pathlib import Path
 
-from if2net.report.comparison import FORMS, read, write
+from if2net.study.report.comparison import FORMS, read, write
 
 HERE = Path(__file__).parent
 NAMES = [name for name, form in FORMS.items() if form.figures]

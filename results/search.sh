@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Searches the settings of the compared methods (the grids of if2net/bench/hyperparameters.toml) on held-back training
+# Searches the settings of the compared methods (the grids of if2net/study/bench/hyperparameters.toml) on held-back training
 # data of a stream that is never reported. `python results/found.py` writes what is found into that file; a test compares
 # the two. It goes on where it stopped. usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
@@ -8,7 +8,7 @@ jobs=${2:-1}
 mkdir -p "$out"
 
 methods() {
-    python3 -c 'import tomllib; print(*(name for name in tomllib.load(open("if2net/bench/hyperparameters.toml", "rb"))
+    python3 -c 'import tomllib; print(*(name for name in tomllib.load(open("if2net/study/bench/hyperparameters.toml", "rb"))
                                         if not name.startswith("if2net")))'  # ours have results/searched.sh
 }
 

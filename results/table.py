@@ -11,17 +11,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from if2net.backbone.pretraining import recipe_for
-from if2net.bench.display import markdown, size, spread
-from if2net.bench.reproduce import paper_figures
-from if2net.bench.tables import BOUNDS, PEERS, Part
-from if2net.bench.tables import TABLES as COMPARISONS
-from if2net.data import parse_scenario
-from if2net.methods import METHODS
-from if2net.report.comparison import FORMS, gathered, read
-from if2net.report.gather import Section
-from if2net.report.naming import BACKBONES, title
-from if2net.report.paper_tables import across
+from if2net.study.bench.display import markdown, size, spread
+from if2net.study.bench.experiments import BOUNDS, PEERS, Part
+from if2net.study.bench.experiments import TABLES as COMPARISONS
+from if2net.study.bench.reproduce import paper_figures
+from if2net.study.data import parse_scenario
+from if2net.study.methods import METHODS
+from if2net.study.pretraining.training import recipe_for
+from if2net.study.report.comparison import FORMS, gathered, read
+from if2net.study.report.gather import Section
+from if2net.study.report.naming import BACKBONES, title
+from if2net.study.report.paper_tables import across
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

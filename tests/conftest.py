@@ -5,9 +5,14 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from sklearn.datasets import load_digits
 
 from if2net import IF2Net, IF2NetClassifier, snapshot
+from if2net.images.backbones.base import Preprocessing
+from if2net.images.backbones.network import Network
+from if2net.images.extractor import Extractor
+from if2net.images.read import Framing
 
 # The matrices here are small: a second thread only waits, and on a busy machine it waits long.
 torch.set_num_threads(1)
@@ -17,6 +22,50 @@ torch.set_num_threads(1)
 def own_cache(tmp_path, monkeypatch):
     """A cache that nobody else uses."""
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def photographs(tmp_path):
+    """Three classes of four images, told apart by their colour."""
+    folder = tmp_path / "photographs"
+    random = np.random.default_rng(0)
+    for place, name in enumerate(["blue", "green", "red"]):
+        (folder / name).mkdir(parents=True)
+        for number in range(4):
+            pixels = random.integers(0, 100, (40, 50, 3), dtype=np.uint8)
+            pixels[:, :, 2 - place] += 150
+            Image.fromarray(pixels).save(folder / name / f"{number}.png")
+    return folder
+
+
+@pytest.fixture
+def small_module():
+    """Makes a network of two convolutions, with a batch norm between them."""
+
+    def make(seed=0):
+        torch.manual_seed(seed)
+        first, last = torch.nn.Conv2d(3, 4, 3, 2, bias=False), torch.nn.Conv2d(4, 6, 3, 2)
+        module = torch.nn.Sequential(first, torch.nn.BatchNorm2d(4), torch.nn.ReLU(), last)
+        module[1].running_mean.uniform_(-1, 1)
+        module[1].running_var.uniform_(1, 2)
+        return module.eval()
+
+    return make
+
+
+@pytest.fixture
+def preprocessing():
+    return Preprocessing(Framing(32, 28), (127.0,) * 3, (128.0,) * 3)
+
+
+@pytest.fixture
+def network(small_module, preprocessing):
+    return Network("small", small_module(), preprocessing, taps=("2", "3"))
+
+
+@pytest.fixture
+def extractor(network):
+    return Extractor(network)
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,11 @@ import os
 
 import pytest
 
-from if2net.bench.hyperparameters import found
-from if2net.bench.runner import run_plan
-from if2net.bench.settings import resolve
-from if2net.bench.stream import Plan
-from if2net.data import load_dataset, parse_scenario
+from if2net.study.bench.hyperparameters import found
+from if2net.study.bench.runner import run_plan
+from if2net.study.bench.settings import resolve
+from if2net.study.bench.stream import Plan
+from if2net.study.data import load_dataset, parse_scenario
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from if2net.backbone.extractor import Extractor
-from if2net.backbone.registry import load_extractor
-from if2net.backbone.remembered import Remembered, extractor_for
 from if2net.cluster.connection import imported_ray
 from if2net.errors import ConfigurationError
+from if2net.images.extractor import Extractor, load_extractor
+from if2net.images.remembered import Remembered, extractor_for
 from if2net.learner import IF2Net
 
 Load = Callable[[], Extractor]

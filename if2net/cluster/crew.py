@@ -12,8 +12,8 @@ from typing import Any
 from if2net.cluster.connection import imported_ray
 from if2net.cluster.reading import Reader
 from if2net.cluster.worker import Part, Worker, fingerprint
-from if2net.data.places import cache_folder
 from if2net.errors import IF2NetError
+from if2net.files import cache_folder
 
 # How many blocks a worker has in hand: one that it counts, and one on its way.
 IN_HAND = 2

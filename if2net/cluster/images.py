@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from if2net.backbone.cache import FeatureCache
-from if2net.backbone.extraction import extract, workers
-from if2net.backbone.extractor import Extractor
 from if2net.cluster.backbones import Load
 from if2net.cluster.reading import IMAGE, PATH, Samples
-from if2net.data.columns import Arrays, Columns, columns_to_learn, labels_of
-from if2net.data.images import Framing
 from if2net.errors import ConfigurationError, InputError
+from if2net.images.cache import FeatureCache
+from if2net.images.extraction import extract, workers
+from if2net.images.extractor import Extractor
+from if2net.images.read import Framing
+from if2net.tables.columns import Arrays, Columns, columns_to_learn, labels_of
 
 
 class Images:

@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from if2net import inputs
-from if2net.backbone.extraction import Show
-from if2net.backbone.extractor import Extractor
-from if2net.backbone.folder import PIECE as FIRST
-from if2net.backbone.folder import ImageFolders
 from if2net.cluster.backbones import Sight, sight_for
 from if2net.cluster.connection import imported_ray, raised_here
 from if2net.cluster.crew import Crew
 from if2net.cluster.images import Images, images_to_learn
 from if2net.cluster.reading import Reader, Samples, rows_to_learn
 from if2net.cluster.worker import pack, unpack
-from if2net.data.columns import Arrays, feature_names
-from if2net.data.files import class_folders
-from if2net.data.npy import ROWS
-from if2net.data.tables import Table
 from if2net.errors import ConfigurationError, InputError
+from if2net.images.extractor import Extractor
+from if2net.images.files import class_folders
+from if2net.images.folders import PIECE as FIRST
+from if2net.images.folders import ImageFolders
 from if2net.learner import IF2Net
+from if2net.progress import Show
+from if2net.tables.columns import Arrays, feature_names
+from if2net.tables.npy import ROWS
+from if2net.tables.reading import Table
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -112,7 +112,7 @@ def learn_images(
     backbone: str | None = None,
     *,
     workers: int | None = None,
-    show: Show = lambda done, total: None,
+    show: Show = lambda done, total, text="": None,
 ) -> ImageFolders:
     """Learn folders of images as on one machine; all machines must find them under the same paths.
 

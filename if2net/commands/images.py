@@ -1,255 +1,112 @@
-"""features and pretrain: what goes before learning from images."""
+"""learn and predict, given images: a backbone turns them into rows, each of them once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
-
-from if2net.commands.options import BackboneOption, DataOption, DeviceOption
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from if2net.backbone.extractor import Extractor
-    from if2net.backbone.pretraining import Epoch
-    from if2net.data import ImageDataset, Scenario
-    from if2net.errors import IF2NetError
+    from if2net.commands.model import Samples
+    from if2net.images.folders import ImageFiles, ImageFolders
+    from if2net.learner import IF2Net
 
-# Of the images that could not be used, so many are named on the screen; in a file, all of them.
-NAMED = 20
-# What is done when the command is over: a summary that came earlier would be lost among a long run's lines.
-AFTERWARDS = ExitStack()
+COLUMNS = ("file",)
+# What a backbone has found is told apart without a wide layer, in a fraction of the time and of the file.
+SETTINGS = ("encoder=linear",)
 
 
-def features(
-    images: Annotated[str, typer.Argument(help="An image dataset, a scenario or a folder with images.")],
-    backbone: BackboneOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of a scenario with @held-out: whose backbone.")] = 0,
-    data: DataOption = None,
-    device: DeviceOption = "auto",
-) -> None:
-    """Compute the features of images once and for all; every later run takes them from the cache."""
-    from rich.console import Console
+def are_images(paths: Sequence[Path]) -> bool:
+    """Whether these are images or folders with images, and not tables.
 
-    from if2net.backbone import load_extractor
-    from if2net.backbone.extraction import extract
-    from if2net.commands.progress import counting
-    from if2net.config import resolve_device
-    from if2net.data.scenario import DEFAULT_BACKBONE
-    from if2net.errors import InputError
-
-    console = Console()
-    files, others, scenario = _images(images, data, backbone)
-    if scenario is not None:
-        scenario = _with_backbone(scenario, seed, data, str(resolve_device(device)), console)
-        backbone = scenario.backbone
-    refuse_held_out(backbone)
-    extractor = load_extractor(backbone or DEFAULT_BACKBONE, resolve_device(device))
-    paths = _paths(files, scenario, extractor)
-    with counting("features", console) as show:
-        found = extract(paths, extractor, show=show)
-    if not len(found.X):
-        raise InputError(f"None of the {len(paths):,} images can be used. The first: {found.refused[paths[0]]}")
-    console.print(
-        f"{len(found.X):,} images have {found.X.shape[1]:,} features each ({extractor.identity[:8]}).",
-        highlight=False,
-    )
-    summarise(found.refused, len(paths), console)
-    summarise_others(others, console)
-
-
-def pretrain(
-    dataset: Annotated[str, typer.Argument(help="An image dataset, such as cifar100 or folder:PATH.")],
-    classes: Annotated[int, typer.Option(help="How many classes to train on; these cannot be learned later.")],
-    out: Annotated[Path | None, typer.Option(help="The backbone's file. Default: DATASET-CLASSES-SEED.if2.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Chooses the classes, and everything that is random.")] = 0,
-    architecture: Annotated[str | None, typer.Option(help="resnet18 or resnet56.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Passes over the images.")] = None,
-    rotations: Annotated[bool | None, typer.Option(help="Learn the four directions of every image, too.")] = None,
-    size: Annotated[int | None, typer.Option(min=8, help="Pixels on each side that images are brought to.")] = None,
-    data: DataOption = None,
-    device: DeviceOption = "auto",
-) -> None:
-    """Train a backbone from scratch on some classes of a dataset; a killed training goes on where it stopped.
-
-    What is not given is as `@held-out` has it for this dataset.
+    Among images may be what is neither: it is named at the end, with what cannot be read.
     """
-    from dataclasses import replace
-
-    from rich.console import Console
-
-    from if2net.backbone import held_out, pretraining
-    from if2net.config import resolve_device
-    from if2net.data import load_images
-    from if2net.data.image_datasets import passed_over
-    from if2net.errors import ConfigurationError
-
-    console = Console()
-    given: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    recipe = replace(pretraining.recipe_for(dataset, seed), **chosen)
-    images = load_images(dataset, data)
-    target = out or Path(held_out.file_name(dataset, classes, seed))
-    if target.suffix != ".if2" or not target.parent.is_dir():
-        raise ConfigurationError(f"{target} must end in .if2 and lie in a folder that exists; choose another --out.")
-
-    with _epochs("epochs", console) as show:
-        trained = held_out.train(
-            images, classes, recipe, target, device=resolve_device(device), show=show, refusals=_refusals(console)
-        )
-    console.print(f"Backbone: {target}{'' if trained else ', which was there already'}", soft_wrap=True)
-    summarise_others(passed_over(dataset), console)
-
-
-def _refusals(console: Console) -> Callable[[dict[Path, str], int], None]:
-    """Takes note of images that could not be read, of how many; they are named at the end."""
-
-    def take_note(refused: dict[Path, str], total: int) -> None:
-        AFTERWARDS.callback(summarise, refused, total, console)
-
-    return take_note
-
-
-@contextmanager
-def _epochs(what: str, console: Console) -> Iterator[Callable[[Epoch], None]]:
-    from if2net.commands.progress import counting
-
-    with counting(what, console) as show:
-
-        def shown(epoch: Epoch) -> None:
-            show(epoch.number, epoch.epochs, f"loss {epoch.loss:.3f}, accuracy {100 * epoch.accuracy:.1f} %")
-
-        yield shown
-
-
-def load_shown(scenario: Scenario, data: Path | None, device: str, console: Console, seeds: Iterable[int]) -> None:
-    """Make the rows of a scenario for these seeds ready, with progress, and say what has to be said of them."""
-    from if2net.backbone import held_out
-    from if2net.backbone.rows import scenario_images
-    from if2net.data.image_datasets import IMAGE_DATASETS, passed_over
-
-    own = held_out.is_held_out(scenario)
-    if own:
-        scenario_images(scenario, data)  # too few classes are found before a backbone is trained
-    for seed in seeds if own else [0]:
-        ready = _with_backbone(scenario, seed, data, device, console)
-        _load_shown(ready, data, device, console)
-    AFTERWARDS.callback(summarise_others, passed_over(scenario.dataset), console)
-    source = IMAGE_DATASETS.get(scenario.dataset)
-    if source is not None and source.of_imagenet and not _knows_its_classes(str(ready.backbone)):
-        console.print(
-            f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
-            "Say so beside these numbers."
-        )
-
-
-def _knows_its_classes(backbone: str) -> bool:
-    """Whether it is known which classes it has seen: those in its file, or none at all."""
-    from if2net.backbone import registry
-
-    name, _ = registry.split(backbone)
-    return name == "pixels" or name.endswith(".if2")
-
-
-def _with_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Scenario:
-    from if2net.backbone import held_out
-
-    with _epochs(f"backbone of seed {seed}", console) as show:
-        return held_out.resolved(scenario, seed, data, device=device, show=show, refusals=_refusals(console))
-
-
-def _load_shown(scenario: Scenario, data: Path | None, device: str, console: Console) -> None:
-    from if2net.backbone.rows import load_rows
-    from if2net.commands.progress import counting
-
-    with counting("features", console) as show:
-        rows, refused = load_rows(scenario, data, device=device, show=show)
-    _refusals(console)(refused, len(rows.train_y) + len(rows.test_y) + len(refused))
-
-
-def summarise(refused: dict[Path, str], total: int, console: Console, what: str = "images") -> None:
-    """Name what was left out."""
-    _name(f"{len(refused):,} of {total:,} {what} were left out:", refused, console)
-
-
-def summarise_others(others: Mapping[Path, str], console: Console) -> None:
-    """Name what lies among the images, or beside them, and was not looked at."""
-    _name(f"Passed over ({len(others):,}):", others, console)
-
-
-def _name(heading: str, reasons: Mapping[Path, str], console: Console) -> None:
-    if not reasons:
-        return
-    console.print(heading, style="yellow", highlight=False)
-    shown = NAMED if console.is_terminal else len(reasons)
-    for reason in list(reasons.values())[:shown]:
-        console.print(f"  {reason}", soft_wrap=True, highlight=False, markup=False)
-    if len(reasons) > shown:
-        into_a_file = "2> FILE" if console.stderr else "> FILE"
-        console.print(f"  and {len(reasons) - shown:,} more; with {into_a_file} all are named there", highlight=False)
-
-
-def refuse_held_out(backbone: str | None) -> None:
-    """An error where the backbone is to be trained on the classes that a scenario leaves out, and there is none."""
-    from if2net.backbone.held_out import NAME
-    from if2net.backbone.registry import split
-    from if2net.errors import ConfigurationError
-
-    if backbone is not None and split(backbone)[0] == NAME:
-        raise ConfigurationError(
-            f"{NAME} belongs to scenarios, like cifar100-60/10: it is trained on the classes that these leave out. "
-            "Train a backbone with `if2net pretrain` and give its file, or choose another."
-        )
-
-
-def _images(
-    text: str, data: Path | None, backbone: str | None
-) -> tuple[ImageDataset | list[Path], dict[Path, str], Scenario | None]:
-    """A dataset, or the images of a folder; what was passed over; and the scenario, where that was named."""
-    from if2net.backbone.rows import scenario_images
-    from if2net.data import DATASETS, is_image_dataset, load_images, parse_scenario
-    from if2net.data.files import images_under, unknown_under
-    from if2net.data.image_datasets import passed_over
-    from if2net.data.scenario import is_scenario
     from if2net.errors import InputError
+    from if2net.images.read import SUFFIXES
+    from if2net.tables.formats import FORMATS
 
-    folder = Path(text)
-    if folder.is_dir():
-        if paths := images_under(folder):
-            return paths, unknown_under(folder), None
-        raise InputError(f"There are no images in {text} or the folders inside it.")
-    if is_scenario(text):
-        scenario = parse_scenario(text)
-        if scenario.backbone is None:
-            raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
-        scenario = parse_scenario(text, backbone)
-        return scenario_images(scenario, data), passed_over(scenario.dataset), scenario
-    if text in DATASETS:
-        raise InputError(f"{text} is a table of numbers; it needs no features.")
-    if not is_image_dataset(text):
-        raise _no_images_by_name(text)
-    return load_images(text, data), passed_over(text), None
+    others = [path for path in paths if not (path.is_dir() or path.suffix.lower() in SUFFIXES)]
+    if missing := [path for path in others if not path.exists()]:
+        raise InputError(f"There is no file or folder {missing[0]}; check the path.")
+    tables = [path for path in others if path.name.lower().endswith(tuple(FORMATS))]
+    if tables and len(others) < len(paths):
+        raise InputError(f"{tables[0]} is no image, but others here are; give tables or images, not both at once.")
+    return len(others) < len(paths)
 
 
-def _no_images_by_name(text: str) -> IF2NetError:
-    from if2net.data import IMAGE_DATASETS
-    from if2net.errors import ConfigurationError, unknown
+def learn_images(
+    net: IF2Net, folders: Sequence[Path], backbone: str | None, device: str, console: Console
+) -> ImageFolders:
+    """They know what in them could not be used."""
+    from if2net.commands.messages import refuse_held_out
+    from if2net.config import resolve_device
+    from if2net.images.files import passed_over
+    from if2net.images.folders import ImageFolders
+    from if2net.images.remembered import extractor_for
+    from if2net.progress import progress
 
-    return ConfigurationError(
-        f"{unknown('image dataset', text, IMAGE_DATASETS)} Nor is there a folder {text}. "
-        "A scenario is written DATASET-CLASSES/TASKS."
-    )
+    refuse_held_out(backbone)
+    extractor, remembered = extractor_for(net, backbone, resolve_device(device))
+    with progress("features", console) as show:
+        images = ImageFolders(folders, extractor, show)
+        net.learn(images)
+    net.backbone = remembered
+    _name_afterwards(folders, passed_over, console)
+    return images
 
 
-def _paths(files: ImageDataset | list[Path], scenario: Scenario | None, extractor: Extractor) -> list[Path]:
-    """All of them; of a scenario those of the classes that can be learned with this backbone."""
-    from if2net.backbone.rows import unseen
+def learn_images_on(
+    address: str, net: IF2Net, folders: Sequence[Path], backbone: str | None, workers: int | None, console: Console
+) -> ImageFolders:
+    """On the cluster at this address; otherwise as `learn_images`."""
+    from if2net import cluster
+    from if2net.commands.messages import refuse_held_out
+    from if2net.images.files import passed_over
+    from if2net.progress import progress
 
-    if isinstance(files, list):
-        return files
-    wanted = range(len(files.classes)) if scenario is None else unseen(files, extractor, scenario.classes)
-    return [path for part in (files.train, files.test) for path in part.of(wanted).paths]
+    refuse_held_out(backbone)
+    cluster.connect(address)
+    with progress("images", console) as show:
+        images = cluster.learn_images(net, folders, backbone, workers=workers, show=show)
+    _name_afterwards(folders, passed_over, console)
+    return images
+
+
+def images_to_predict(
+    net: IF2Net, paths: Sequence[Path], backbone: str | None, device: str, console: Console
+) -> Samples:
+    """Every image that can be used, with its place: COLUMNS. The others are named at the end."""
+    from if2net.commands.messages import refuse_held_out
+    from if2net.config import resolve_device
+    from if2net.images import folders as folder
+    from if2net.images.files import unknown_under
+    from if2net.images.remembered import extractor_for
+    from if2net.progress import progress
+
+    refuse_held_out(backbone)
+    extractor, _ = extractor_for(net, backbone, resolve_device(device))
+    with progress("features", console) as show:
+        images = folder.images_to_predict(paths, extractor, show)
+        for _ in images:  # into the cache, since a bar and the predictions do not go together on a screen
+            pass
+    images.show = None
+    _name_afterwards([path for path in paths if path.is_dir()], unknown_under, console)
+    return _told(images, console)
+
+
+def _name_afterwards(folders: Sequence[Path], not_used: Callable[[Path], dict[Path, str]], console: Console) -> None:
+    """What lies in the folders and was not looked at is named when the command is over."""
+    from if2net.commands.messages import AFTERWARDS, summarise_others
+
+    others = {path: reason for folder in folders for path, reason in not_used(folder).items()}
+    AFTERWARDS.callback(summarise_others, others, console)
+
+
+def _told(images: ImageFiles, console: Console) -> Samples:
+    from if2net.commands.messages import summarise
+
+    for paths, X in images:
+        yield [(path,) for path in paths], X
+    summarise(images.refused, len(images), console)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from if2net.commands import photographs, tables
+from if2net.commands import images as photographs
+from if2net.commands import tables
 from if2net.commands.options import BackboneOption, DeviceOption
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def learn(
     """Learn tables or images: MODEL is created, or goes on without forgetting. Wrong ones leave it as it was."""
     from rich.console import Console
 
-    from if2net.commands.images import summarise
+    from if2net.commands.messages import summarise
     from if2net.errors import ConfigurationError
 
     console = Console(stderr=True)
@@ -151,7 +152,7 @@ def info(model: ModelArgument, device: DeviceOption = "auto") -> None:
 
 def _model_to_learn(path: Path, seed: int, device: str, settings: list[str], defaults: Sequence[str]) -> IF2Net:
     """The model in this file, or a new one where there is none."""
-    from if2net.bench.settings import from_command_line, resolve
+    from if2net.config import Config
     from if2net.errors import ConfigurationError, ModelFileError
     from if2net.learner import IF2Net
 
@@ -161,7 +162,7 @@ def _model_to_learn(path: Path, seed: int, device: str, settings: list[str], def
         return IF2Net.load(path, device)
     if not path.parent.is_dir():
         raise ModelFileError(f"The folder {path.parent} does not exist; create it before learning {path.name}.")
-    config = resolve(["if2net"], "agnostic", from_command_line([*defaults, *settings]))["if2net"]
+    config = Config.parse([*defaults, *settings])
     return IF2Net(replace(config, seed=seed, device=device))
 
 

@@ -2,7 +2,7 @@
 
 from if2net.decision.analytic import Analytic
 from if2net.decision.gradient import ElasticGradient, Gradient
-from if2net.decision.rules import DecisionLayer, Progress, Report, RuleConfig
+from if2net.decision.layer import DecisionLayer, Progress, Report, RuleConfig
 
 RULES: dict[str, type[DecisionLayer]] = {
     "analytic": Analytic,

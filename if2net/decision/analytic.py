@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
+from if2net.decision.layer import DecisionLayer, RuleConfig, thinning
 from if2net.decision.ridge import absolute_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, check_ridge, choose_ridge
-from if2net.decision.rules import DecisionLayer, RuleConfig, thinning
 from if2net.decision.statistics import one_hot
 from if2net.decision.updated import MOST_ROWS, UpdatedInverse
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from if2net.decision.layer import DecisionLayer, Report, RuleConfig
 from if2net.decision.projector import RecursiveProjector, free_share, projector
-from if2net.decision.rules import DecisionLayer, Report, RuleConfig
 from if2net.decision.statistics import one_hot
 from if2net.errors import ConfigurationError, unknown
 

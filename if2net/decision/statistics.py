@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from if2net.accelerate.products import Halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, zeros
-from if2net.products import Halves
 
 
 class Statistics:

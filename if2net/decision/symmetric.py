@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
+from if2net.accelerate.products import Halves
 from if2net.decision.threads import let_torch_rest
-from if2net.products import Halves
 
 BLOCK = 512
 # Tensor cores are so fast that only large blocks keep all of them busy.

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from if2net.products import Factor, product
-from if2net.streamed import Samples
+from if2net.accelerate.products import Factor, product
+from if2net.accelerate.streaming import Samples
 
 ROWS = {"cpu": 128, "cuda": 8192}
 COLUMNS = 16

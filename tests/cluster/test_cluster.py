@@ -8,8 +8,8 @@ import pytest
 
 from if2net import cluster
 from if2net.cluster.worker import pack, unpack
-from if2net.data.tables import Stream, tables_to_learn
 from if2net.errors import ConfigurationError, IF2NetError, InputError
+from if2net.tables.reading import Stream, tables_to_learn
 
 ray = pytest.importorskip("ray")
 

@@ -7,17 +7,18 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from if2net import IF2Net, cluster
-from if2net.backbone import Extractor, Network, Preprocessing
-from if2net.backbone.extraction import extract
-from if2net.backbone.folder import ImageFolders
-from if2net.backbone.registry import load_extractor
 from if2net.cli import app
 from if2net.cluster import learning
 from if2net.cluster.backbones import text_of
 from if2net.cluster.images import framed
 from if2net.cluster.worker import fingerprint_of
-from if2net.data.images import Framing, read_image
 from if2net.errors import ConfigurationError, IF2NetError, InputError
+from if2net.images.backbones.base import Preprocessing
+from if2net.images.backbones.network import Network
+from if2net.images.extraction import extract
+from if2net.images.extractor import Extractor, load_extractor
+from if2net.images.folders import ImageFolders
+from if2net.images.read import Framing, read_image
 
 ray = pytest.importorskip("ray")
 

@@ -63,7 +63,7 @@ def test_tables_one_after_the_other_give_what_tables_together_give(model, folder
 
 
 def test_predictions_are_csv_and_those_of_the_model(model, folder, monkeypatch):
-    monkeypatch.setattr("if2net.data.tables.ROWS", 7)  # in several pieces
+    monkeypatch.setattr("if2net.tables.reading.ROWS", 7)  # in several pieces
     lines = if2net("predict", model, folder / "ask.csv").splitlines()
     rows = list(csv.DictReader(lines))
     assert [row["row"] for row in rows] == [str(number + 1) for number in range(20)]

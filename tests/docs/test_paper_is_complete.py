@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from if2net.ablations import ABLATIONS
-from if2net.bench.reproduce import TABLES
+from if2net.study.ablations import ABLATIONS
+from if2net.study.bench.reproduce import TABLES
 
 ROOT = Path(__file__).parents[2]
 # By the label in the paper: the name that `if2net reproduce` has for it.

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.data import load_dataset
-from if2net.decision.discriminants import class_means, within_covariance
-from if2net.methods.ncm import NearestClassMean
-from if2net.methods.slda import StreamingLDA
+from if2net.study.data import load_dataset
+from if2net.study.methods.discriminants import class_means, within_covariance
+from if2net.study.methods.ncm import NearestClassMean
+from if2net.study.methods.slda import StreamingLDA
 
 pytestmark = [pytest.mark.extras, pytest.mark.filterwarnings("ignore:No loggers specified")]
 

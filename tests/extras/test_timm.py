@@ -6,10 +6,10 @@ import torch
 from PIL import Image
 from typer.testing import CliRunner
 
-from if2net.backbone import Extractor, Options, load_extractor
-from if2net.backbone import timm as backbone
 from if2net.cli import app
 from if2net.errors import ConfigurationError
+from if2net.images.backbones import timm as backbone
+from if2net.images.extractor import Extractor, Options, load_extractor
 
 pytestmark = pytest.mark.extras
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from if2net.ablations import ABLATIONS
+from if2net.study.ablations import ABLATIONS
 
 RESULTS = Path(__file__).parents[2] / "results"
 DESCRIPTION = importlib.util.spec_from_file_location("ablations_page", RESULTS / "ablations.py")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from if2net.methods import METHODS
-from if2net.report.comparison import FORMS, gathered, read
+from if2net.study.methods import METHODS
+from if2net.study.report.comparison import FORMS, gathered, read
 
 TABLE = Path(__file__).parents[2] / "results" / "table-mnist"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from if2net.bench.tables import COMPARED, TABLES
-from if2net.report.comparison import FORMS, gathered, read
+from if2net.study.bench.experiments import COMPARED, TABLES
+from if2net.study.report.comparison import FORMS, gathered, read
 
 RESULTS = Path(__file__).parents[2] / "results"
 PAGE = (RESULTS.parent / "docs/image-benchmarks.md").read_text()

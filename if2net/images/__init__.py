@@ -1,0 +1,1 @@
+"""Images in, rows of numbers out: reading, folders, frozen backbones, extraction and the feature cache."""

@@ -1,0 +1,1 @@
+"""Frozen networks that turn images into maps, by name or by file."""

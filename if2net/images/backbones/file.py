@@ -1,0 +1,50 @@
+"""Backbone files: the weights of a network that `if2net pretrain` has trained, and the classes it has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from if2net import modelfile
+from if2net.errors import ModelFileError
+from if2net.images.backbones.base import Preprocessing
+from if2net.images.backbones.network import Network
+from if2net.images.backbones.resnet import ResNet
+from if2net.images.read import Framing
+
+KIND = "backbone"
+
+# The last three stages: the later ones know the classes of the pre-training best, the earlier ones are more general.
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "resnet18": MappingProxyType({"depths": (2, 3, 4), "pool": 2, "flip": True}),
+    "resnet56": MappingProxyType({"depths": (1, 2, 3), "pool": 2, "flip": True}),
+}
+
+
+def write(path: Path, module: ResNet, header: dict[str, Any]) -> None:
+    """`header` has architecture, dataset, classes, size, mean and scale, and whatever else is worth knowing."""
+    modelfile.write(path, dict(module.state_dict()), {"kind": KIND, **header})
+
+
+def read(path: Path, device: torch.device | str = "cpu") -> Network:
+    tensors, header = modelfile.read(path)
+    if header.get("kind") != KIND:
+        raise ModelFileError(f"{path} is a model and not a backbone; give a file that `if2net pretrain` has written.")
+    module = ResNet(header["architecture"], header["size"])
+    module.load_state_dict(tensors)
+    framing = Framing(header["size"], header["size"])
+    return Network(
+        path.name,
+        module,
+        Preprocessing(framing, tuple(header["mean"]), tuple(header["scale"])),
+        taps=module.taps,
+        defaults=DEFAULTS[header["architecture"]],
+        structure="",
+        pretrained_on=f"{len(header['classes'])} classes of {header['dataset']}",
+        seen_classes=tuple(header["classes"]),
+        device=device,
+    )

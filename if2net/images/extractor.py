@@ -1,0 +1,147 @@
+"""Feature vectors from a backbone: which depths, pooled how, with the mirror image or without."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import adaptive_avg_pool2d
+
+from if2net.errors import ConfigurationError, IF2NetError, unknown
+from if2net.images.backbones.base import Backbone, Preprocessing, unsuitable
+from if2net.images.backbones.registry import load_backbone, split
+
+# Part of every identity: raise it when the same options come to mean other numbers.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is taken from a backbone. Written after its name: `resnet18.if2,depths=2+3+4,pool=2,flip=yes`."""
+
+    depths: tuple[int, ...] | None = None  # counted from 1, shallow to deep; None: the last
+    pool: int = 1  # every map is averaged to pool × pool
+    flip: bool = False  # mean of the features of the image and its mirror image
+    size: int | None = None  # of the input, where it is not the backbone's own
+
+    @classmethod
+    def parse(cls, words: list[str], defaults: dict[str, Any]) -> Options:
+        """
+        >>> Options.parse(["depths=2+3", "flip=yes"], {"pool": 2})
+        Options(depths=(2, 3), pool=2, flip=True, size=None)
+        """
+        values = dict(defaults)
+        for word in words:
+            key, _, value = word.partition("=")
+            if key not in {field.name for field in fields(cls)}:
+                raise unknown("option of a backbone", key, [field.name for field in fields(cls)])
+            values[key] = _value(key, value)
+        return cls(**values)
+
+
+class Extractor:
+    """A backbone with options: `identity` names exactly what its numbers depend on."""
+
+    def __init__(
+        self, backbone: Backbone, options: Options | None = None, device: torch.device | str = "cpu"
+    ) -> None:
+        self.backbone = backbone
+        self.options = options or Options(**backbone.defaults)
+        self.device = torch.device(device)
+        self.depths = self.options.depths or (backbone.depths,)
+        if not all(1 <= depth <= backbone.depths for depth in self.depths):
+            raise ConfigurationError(
+                f"{backbone.name} has depths 1 to {backbone.depths}, not {self.depths}; choose among these."
+            )
+
+    @property
+    def preprocessing(self) -> Preprocessing:
+        size = self.options.size
+        return self.backbone.preprocessing.resized(size) if size else self.backbone.preprocessing
+
+    @property
+    def batch_size(self) -> int:
+        """A few on a CPU, whose cores work on so many each: one at a time is slower, and many leave its cache."""
+        return self.backbone.batch_size or (4 if self.device.type == "cpu" else 128)
+
+    @property
+    def identity(self) -> str:
+        """Changes with the network, the preprocessing and the options, and with nothing else."""
+        return self._identity(self.backbone.fingerprint)
+
+    @property
+    def former_identity(self) -> str | None:
+        """The one that older models remember, where it has changed since."""
+        former = self.backbone.former_fingerprint
+        return None if former is None else self._identity(former)
+
+    def _identity(self, fingerprint: str) -> str:
+        facts = {
+            "version": VERSION,
+            "weights": fingerprint,
+            "preprocessing": asdict(self.preprocessing),
+            "options": asdict(replace(self.options, depths=self.depths)),
+        }
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+    def __call__(self, pixels: np.ndarray) -> np.ndarray:
+        """N×H×W×3 bytes to N×d features."""
+        with torch.inference_mode():
+            images = self.preprocessing(torch.from_numpy(pixels).to(self.device))
+            features = self._pooled(images)
+            if self.options.flip:
+                features = (features + self._pooled(images.flip(3))) / 2
+            return features.float().cpu().numpy()
+
+    def _pooled(self, images: Tensor) -> Tensor:
+        return torch.cat([self._vector(found, len(images)) for found in self._maps(images)], dim=1)
+
+    def _maps(self, images: Tensor) -> list[Tensor]:
+        try:
+            return self.backbone.maps(images, self.depths)
+        except (IF2NetError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:  # networks of others raise anything where a shape does not suit them
+            raise unsuitable(self.backbone.name, images.shape[-1], error) from error
+
+    def _vector(self, values: Tensor, count: int) -> Tensor:
+        if values.ndim not in (2, 3, 4) or len(values) != count:
+            raise ConfigurationError(
+                f"{self.backbone.name} puts out numbers of the shape {tuple(values.shape)} for {count} images; a map "
+                "must be N×C×h×w, N×tokens×C or N×C. Choose another output of the network."
+            )
+        if not values.is_floating_point():
+            values = values.float()
+        if values.ndim == 4:
+            return adaptive_avg_pool2d(values, self.options.pool).flatten(1)
+        return values.mean(dim=1) if values.ndim == 3 else values  # a transformer's tokens are averaged
+
+
+def load_extractor(text: str, device: torch.device | str = "cpu") -> Extractor:
+    """Read NAME[,option=value]..., such as efficientnet-lite0,pool=2.
+
+    >>> load_extractor("pixels,size=8").options.size
+    8
+    """
+    name, words = split(text)
+    backbone = load_backbone(name, device)
+    return Extractor(backbone, Options.parse(words, dict(backbone.defaults)), device)
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        if key == "depths":
+            return tuple(int(part) for part in text.split("+"))
+        if key == "flip":
+            return {"yes": True, "no": False}[text]
+        if (number := int(text)) > 0:
+            return number
+    except (ValueError, KeyError):
+        pass
+    wanted = {"depths": "numbers such as 2+3+4", "flip": "yes or no"}.get(key, "a positive number")
+    raise ConfigurationError(f"The option {key} of a backbone takes {wanted}, not {text!r}.")

@@ -1,0 +1,55 @@
+"""Progress of long work: a bar on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Seconds between two lines in a log.
+PAUSE = 10.0
+
+
+class Show(Protocol):
+    """What long work calls after each step: the number of items done, their total, and a remark."""
+
+    def __call__(self, done: int, total: int, /, text: str = "") -> None: ...
+
+
+@contextmanager
+def progress(what: str, console: Console) -> Iterator[Show]:
+    """Show the progress of one piece of work; the value is the function to call after each step."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
+    last = -PAUSE
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as display:
+        bar = display.add_task(what, total=None, text="")
+
+        def show(done: int, total: int, /, text: str = "") -> None:
+            nonlocal last
+            display.update(bar, completed=done, total=total, text=text)
+            now = time.monotonic()
+            if not console.is_terminal and (now - last >= PAUSE or done == total):
+                last = now
+                console.print(f"{what} {done:,}/{total:,} {text}".rstrip(), highlight=False)
+
+        yield show

@@ -1,5 +1,0 @@
-"""Tables, figures and the HTML page."""
-
-from if2net.report.page import write_report
-
-__all__ = ["write_report"]

@@ -1,0 +1,62 @@
+"""table-layers: four, three, two and one orthogonalised layers, the others frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from if2net.study.ablations.cases import CASES, Sizes, new_case
+from if2net.study.ablations.cells import Ablation, Bench, Entry, Results
+from if2net.study.ablations.memory import PeakMemory
+from if2net.study.ablations.reading import READINGS, REPRESENTATIONS, follow, measured
+from if2net.study.ablations.tables import BESIDE, beside, printed, seeds_of, shown
+from if2net.study.bench.display import markdown
+from if2net.study.data import Task
+from if2net.study.methods import Method
+
+SIZES = Sizes()
+FEW = 100
+
+
+def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
+    tasks = bench.stream(seed)
+
+    def make(representation: str) -> Method:
+        return new_case(cell, representation, bench.inputs, seed, bench.device, SIZES)
+
+    # Without a frozen layer nothing depends on the protocol.
+    entries = measured(make, tasks) if cell != "a" else follow(lambda: make("first"), tasks, [("agnostic", "")])
+    memory = {representation: memory_of(make(representation), tasks) for representation in READINGS}
+    return [{**entry, **memory[REPRESENTATIONS[entry["protocol"].split(", ")[0]]]} for entry in entries]
+
+
+def memory_of(method: Method, tasks: Sequence[Task]) -> Entry:
+    """Megabytes: the most while learning the last task, and what is kept when it is learned.
+
+    A few samples of the earlier tasks do: how many there were changes no size.
+    """
+    for task in tasks[:-1]:
+        method.learn(task.train_X[:FEW], task.train_y[:FEW])
+    with PeakMemory() as memory:
+        method.learn(tasks[-1].train_X, tasks[-1].train_y)
+    return {"memory": memory.peak / 1e6, "kept": method.costs().state_bytes / 1e6}
+
+
+def table(results: Results) -> str:
+    rows = []
+    for entry in results["summary"]:
+        paper = printed("table-layers")[entry["cell"]]
+        memory = [shown(entry, "memory", 0), f"{paper['memory']:,}", f"{entry['kept']['mean']:.1f}"]
+        protocol = "any" if entry["cell"] == "a" else entry["protocol"]
+        rows.append([f"({entry['cell']}) {CASES[entry['cell']]}", protocol, *beside(entry, paper), *memory])
+    headings = ["case", "protocol", *BESIDE, "peak MB", "paper", "kept MB"]
+    return f"{results['scenario']}, {seeds_of(results)}.\n\n{markdown(headings, rows, words=2)}"
+
+
+ABLATION = Ablation(
+    "table-layers",
+    "cases (a) to (e): four to one orthogonalised layers, with peak memory",
+    "fashion-mnist-10/5",
+    tuple(CASES),
+    run,
+    table,
+)

@@ -1,0 +1,54 @@
+"""What a prediction may depend on: the three protocols, and the row of R that each gives.
+
+agnostic      on the sample and the model alone. The headline.
+aware         also on the task, which the evaluator passes.
+transductive  also on the rest of the batch. Reported twice, with one task per batch and with the tasks mixed: the
+              difference is what leaks through the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from if2net.study.data import Task
+from if2net.study.methods import Method
+
+# Under each protocol, the variants that are reported.
+PROTOCOLS: dict[str, tuple[str, ...]] = {
+    "agnostic": ("",),
+    "aware": ("",),
+    "transductive": ("one task per batch", "tasks mixed"),
+}
+
+
+def accuracies(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[float]:
+    """The accuracy on each of these tasks, as the protocol allows it."""
+    predicted = predictions(method, tasks, protocol, variant)
+    return [float(np.mean(found == task.test_y)) for found, task in zip(predicted, tasks, strict=True)]
+
+
+def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[list[int]]:
+    """Test samples counted by [true class][predicted class]; classes are numbered by their place in the stream."""
+    predicted = np.concatenate(predictions(method, tasks, protocol, variant))
+    true = np.concatenate([task.test_y for task in tasks])
+    classes = sum(len(task.classes) for task in tasks)
+    counts = np.zeros((classes, classes), dtype=int)
+    np.add.at(counts, (true, predicted), 1)
+    return counts.tolist()
+
+
+def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[np.ndarray]:
+    """The predicted classes for the test samples of each of these tasks."""
+    if variant == "tasks mixed":
+        return _mixed(method, tasks)
+    if protocol == "aware":
+        return [method.predict(task.test_X, task=place) for place, task in enumerate(tasks)]
+    return [method.predict(task.test_X, transductive=protocol == "transductive") for task in tasks]
+
+
+def _mixed(method: Method, tasks: Sequence[Task]) -> list[np.ndarray]:
+    everything = np.concatenate([task.test_X for task in tasks])
+    ends = np.cumsum([len(task.test_y) for task in tasks])[:-1]
+    return np.split(method.predict(everything, transductive=True), ends)

@@ -1,0 +1,75 @@
+"""Settings of methods from defaults, a config file and the command line; the later of these wins."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from if2net.config import convert
+from if2net.errors import ConfigurationError, unknown
+from if2net.study.methods import METHODS
+
+Given = list[tuple[str | None, str, Any]]  # (method or None for all that know the key, key, value)
+
+
+def resolve(methods: Iterable[str], protocol: str, given: Given) -> dict[str, Any]:
+    """The settings of each method. A key that no chosen method knows is an error."""
+    resolved = {}
+    names = list(methods)
+    for name in names:
+        if name not in METHODS:
+            raise unknown("method", name, METHODS)
+    for scope, key, _ in given:
+        if scope is not None and scope not in names:
+            raise ConfigurationError(f"{scope}.{key} is set, but {scope} is not among the methods to run.")
+        if not any(key in _types(name) for name in names if scope in (None, name)):
+            raise unknown("setting", key, {known for name in names for known in _types(name)})
+    for name in names:
+        kind = METHODS[name].Settings
+        values = METHODS[name].defaults(protocol)
+        for scope, key, value in given:
+            if scope in (None, name) and key in _types(name):
+                values[key] = convert(key, value, _types(name)[key])
+        resolved[name] = kind(**values)
+    return resolved
+
+
+def from_command_line(pairs: Iterable[str]) -> Given:
+    """Read key=value or method.key=value.
+
+    >>> from_command_line(["width=2000", "if2net-ewc.epochs=3"])
+    [(None, 'width', '2000'), ('if2net-ewc', 'epochs', '3')]
+    """
+    given: Given = []
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise ConfigurationError(f"A setting is written key=value or method.key=value, not {pair!r}.")
+        scope, dot, name = key.rpartition(".")
+        given.append((scope if dot else None, name, value))
+    return given
+
+
+def from_file(path: Path) -> Given:
+    """Read a TOML file: top-level keys are for all methods, a table [method] for one."""
+    try:
+        content = tomllib.loads(path.read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"The config file {path} cannot be read ({error}).") from error
+    given: Given = []
+    for key, value in content.items():
+        if isinstance(value, dict):
+            given += [(key, name, inner) for name, inner in value.items()]
+        else:
+            given.append((None, key, value))
+    return given
+
+
+def _types(method: str) -> dict[str, Any]:
+    kind = METHODS[method].Settings
+    hints = get_type_hints(kind)
+    # The bench decides on these two: --seed and --device.
+    return {item.name: hints[item.name] for item in fields(kind) if item.name not in ("seed", "device")}

@@ -1,0 +1,52 @@
+"""CIFAR-100's binary version as its authors publish it, unpacked once into image files."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from if2net.errors import InputError
+from if2net.files import cache_folder, fill_folder_once
+from if2net.images.read import write_image
+from if2net.study.data import layouts
+from if2net.study.data.image_files import ImageDataset
+
+ARCHIVE = "cifar-100-binary"
+PARTS = {"train": "train.bin", "test": "test.bin"}
+NAMES = "fine_label_names.txt"
+# A record is the number of the coarse class, that of the fine one, then a plane of bytes for each colour.
+LABELS, COLOURS, SIDE = 2, 3, 32
+RECORD = LABELS + COLOURS * SIDE * SIDE
+
+
+def cifar_binary(name: str, folder: Path) -> ImageDataset | None:
+    """train.bin, test.bin and fine_label_names.txt, in the folder or in cifar-100-binary inside it."""
+    for root in (folder, folder / ARCHIVE):
+        if all((root / file).is_file() for file in (*PARTS.values(), NAMES)):
+            target = cache_folder() / "unpacked" / f"{ARCHIVE}-{_digest(root)}"
+            return layouts.train_and_test(name, fill_folder_once(target, partial(_unpack, root)))
+    return None
+
+
+def _digest(root: Path) -> str:
+    """By their content, so that another version of the files is unpacked anew."""
+    digest = hashlib.sha256()
+    for file in (*PARTS.values(), NAMES):
+        digest.update((root / file).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _unpack(root: Path, folder: Path) -> None:
+    names = (root / NAMES).read_text(encoding="utf-8").split()
+    for part, file in PARTS.items():
+        content = np.fromfile(root / file, np.uint8)
+        if len(content) % RECORD or content[1::RECORD].max(initial=0) >= len(names):
+            raise InputError(f"{root / file} is no part of {ARCHIVE}, or it was cut short; unpack the archive again.")
+        for label in names:
+            (folder / part / label).mkdir(parents=True)
+        for number, record in enumerate(content.reshape(-1, RECORD)):
+            pixels = record[LABELS:].reshape(COLOURS, SIDE, SIDE).transpose(1, 2, 0)
+            write_image(folder / part / names[record[1]] / f"{number:07}.png", pixels)

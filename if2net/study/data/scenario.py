@@ -1,0 +1,136 @@
+"""DATASET-C/T[@BACKBONE]: C classes of a dataset, in an order shuffled by the seed, cut evenly into T tasks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from if2net.errors import ConfigurationError, InputError, unknown
+from if2net.images.backbones import registry
+from if2net.study.data.datasets import DATASETS, Dataset
+from if2net.study.data.image_datasets import IMAGE_DATASETS, is_image_dataset
+
+# Held back of the training data where a search may not touch the test data.
+VALIDATION_SHARE = 1 / 6
+# What turns photographs into rows where nothing else is asked for.
+PATTERN = r"(.+)-(\d+)/(\d+)(?:@(.+))?"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task of a stream. Labels are places in the stream's class order: task t has t·C/T to (t+1)·C/T − 1."""
+
+    index: int
+    classes: tuple[int, ...]
+    train_X: np.ndarray
+    train_y: np.ndarray
+    test_X: np.ndarray
+    test_y: np.ndarray
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What DATASET-C/T says; for images also the backbone, since every number depends on it."""
+
+    dataset: str
+    classes: int
+    tasks: int
+    backbone: str | None = None
+
+    @property
+    def name(self) -> str:
+        backbone = f"@{self.backbone}" if self.backbone else ""
+        return f"{self.dataset}-{self.classes}/{self.tasks}{backbone}"
+
+    def check_classes(self, available: int) -> None:
+        """An error where the dataset has fewer classes than are asked for."""
+        if self.classes > available:
+            tasks = self.tasks if available % self.tasks == 0 else available
+            other = replace(self, classes=available, tasks=tasks)
+            raise ConfigurationError(
+                f"{self.name} asks for {self.classes} classes, but {self.dataset} has {available}; "
+                f"write {other.name} to learn them all."
+            )
+
+    def class_order(self, seed: int, available: int) -> list[int]:
+        """Which class of the dataset stands at each place of the stream."""
+        self.check_classes(available)
+        return np.random.default_rng(seed).permutation(available)[: self.classes].tolist()
+
+    def stream(self, data: Dataset, seed: int, *, validation: bool = False) -> tuple[list[int], list[Task]]:
+        """The class order and the tasks for one seed.
+
+        With `validation` a sixth of the training data, held back, takes the place of the test data, which is then
+        never looked at.
+        """
+        present = np.unique(data.train_y)  # a class that the backbone was trained on has no samples
+        order = present[self.class_order(seed, len(present))].tolist()
+        place = np.full(data.classes, -1)
+        place[order] = np.arange(len(order))
+        if validation:
+            data = _validation_split(data, order)
+        train_place, test_place = place[data.train_y], place[data.test_y]
+        size = self.classes // self.tasks
+        tasks = []
+        for index in range(self.tasks):
+            classes = tuple(range(index * size, (index + 1) * size))
+            train, test = np.isin(train_place, classes), np.isin(test_place, classes)
+            tasks.append(
+                Task(
+                    index,
+                    classes,
+                    data.train_X[train],
+                    train_place[train],
+                    data.test_X[test],
+                    test_place[test],
+                )
+            )
+        return order, tasks
+
+
+def is_scenario(text: str) -> bool:
+    """Whether it has the form of one, rather than of a dataset's name alone."""
+    return re.fullmatch(PATTERN, text) is not None
+
+
+def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
+    """Read DATASET-C/T or DATASET-C/T@BACKBONE; `backbone` takes the place of the text's.
+
+    >>> parse_scenario("fashion-mnist-10/5")
+    Scenario(dataset='fashion-mnist', classes=10, tasks=5, backbone=None)
+    >>> parse_scenario("cub200-100/10").name
+    'cub200-100/10@efficientnet-lite0'
+    """
+    match = re.fullmatch(PATTERN, text)
+    if match is None:
+        raise ConfigurationError(
+            f"A scenario is written DATASET-CLASSES/TASKS, like digits-10/5 or fashion-mnist-10/5, not {text!r}."
+        )
+    dataset, classes, tasks = match[1], int(match[2]), int(match[3])
+    images = is_image_dataset(dataset)
+    if not images and dataset not in DATASETS:
+        raise unknown("dataset", dataset, [*DATASETS, *IMAGE_DATASETS])
+    if tasks < 1 or classes < 1 or classes % tasks:
+        raise ConfigurationError(
+            f"{classes} classes cannot be cut evenly into {tasks} tasks; choose a number of tasks that divides them."
+        )
+    chosen = backbone or match[4]
+    if chosen and not images:
+        raise ConfigurationError(f"{dataset} is a table of numbers and needs no backbone; leave {chosen} out.")
+    return Scenario(dataset, classes, tasks, (chosen or registry.DEFAULT) if images else None)
+
+
+def _validation_split(data: Dataset, classes: list[int]) -> Dataset:
+    """A share of all training data, drawn with a fixed seed. Each of these classes must have some of both parts."""
+    chosen = np.random.default_rng(0).random(len(data.train_y)) < VALIDATION_SHARE
+    X, y = data.train_X, data.train_y
+    for number in classes:
+        mine = chosen[y == number]
+        if mine.all() or not mine.any():
+            raise InputError(
+                f"The class {data.class_name(number)} of {data.name} has too few training samples, {len(mine)}, to "
+                "hold some of them back for validation; add more, up to about thirty, or leave the class out."
+            )
+    return replace(data, train_X=X[~chosen], train_y=y[~chosen], test_X=X[chosen], test_y=y[chosen])

@@ -1,0 +1,122 @@
+"""NN-RW: a network with random weights (Chen and Liu's Broad Learning System), fitted anew to each task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from if2net.decision.ridge import absolute_ridge, solve
+from if2net.decision.statistics import Statistics
+from if2net.encoder.blocks import Blocks
+from if2net.encoder.sparse import TweakStatistics, tweak
+from if2net.study.methods.base import Costs, Method, bytes_of
+
+BIAS = 0.1  # the original's column beside the inputs, and beside the feature nodes
+SMALLEST_RIDGE = 1e-12  # of the mean diagonal of AᵀA; less is lost in the rounding of float64
+
+
+@dataclass(frozen=True)
+class BroadLearningSettings:
+    windows: int = 10  # of feature nodes
+    nodes: int = 10  # a window
+    enhancement: int = 1000  # enhancement nodes; the original takes 11,000 for the whole of MNIST
+    strength: float = 1e-3  # λ of the sparse features
+    shrinkage: float = 0.8  # s of the enhancement nodes
+    ridge: float = 2.0**-30  # c of the read-out
+
+
+class BroadLearning(Method):
+    """Sparse random features Z, enhancement nodes H on top of them, and a ridge read-out of both. No defence at all.
+
+    Nothing of a task outlives the next one: adding up the statistics of all tasks would be another method, and an
+    analytic continual learner. Departures: the sparse features are solved to their optimum rather than by 50 steps
+    of ADMM, and c is raised where float64 could not tell it from zero.
+    """
+
+    name = "nn-rw"
+    summary = "random features and a ridge read-out (Broad Learning System), fitted anew to each task"
+    Settings = BroadLearningSettings
+
+    def __init__(self, inputs: int, seed: int, device: torch.device, settings: BroadLearningSettings) -> None:
+        super().__init__(inputs, seed, device, settings)
+        self.state: dict[str, Tensor] = {}
+
+    def learn(self, X: np.ndarray, y: np.ndarray) -> None:
+        samples, labels = self._samples(X), torch.from_numpy(y).to(self.device)
+        generator = torch.Generator().manual_seed(self.seed * 1009 + self.tasks)
+        Z = self._fit_features(samples, generator)
+        self._fit_enhancement(Z, generator)
+        statistics = Statistics(Z.shape[1] + self.settings.enhancement, torch.float64, self.device)
+        statistics.grow(max(int(labels.max()) + 1, self.classes))
+        statistics.add(self._respond(samples), labels)
+        self.state["beta"] = self._read_out(statistics)
+        self.tasks += 1
+
+    @property
+    def classes(self) -> int:
+        return self.state["beta"].shape[1] if self.tasks else 0
+
+    def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
+        found = [(self._respond(part) @ self.state["beta"]).argmax(dim=1) for part in self._samples(X).split(4096)]
+        return torch.cat(found).cpu().numpy()
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.state
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        self.state = {name: value.to(self.device) for name, value in tensors.items()}
+
+    def costs(self) -> Costs:
+        return Costs(bytes_of(self.state), 0, sum(tensor.numel() for tensor in self.state.values()))
+
+    def _fit_features(self, X: Tensor, generator: torch.Generator) -> Tensor:
+        """Z: a window's V = argmin ‖AV − X‖² + λ‖V‖₁ rebuilds the inputs from random responses A; Z is XVᵀ."""
+        blocks = Blocks(self.settings.windows, self.settings.nodes)
+        random = torch.randn(X.shape[1], blocks.width, generator=generator, dtype=torch.float64).to(self.device)
+        low, spread = _range(X @ random)
+        statistics = TweakStatistics(blocks, X.shape[1], self.device)
+        statistics.add((X @ random - low) / spread, X)
+        # The tweak's squares are halved and averaged over the samples, and so is λ.
+        weights = tweak(statistics, self.settings.strength / (2 * len(X)))
+        low, spread = _range(X @ weights)
+        self.state |= {"features": weights, "low": low, "spread": spread}
+        return self._features(X)
+
+    def _fit_enhancement(self, Z: Tensor, generator: torch.Generator) -> None:
+        """W_h has orthonormal rows, or columns where there are fewer of them; the largest response becomes s."""
+        shape = sorted((Z.shape[1] + 1, self.settings.enhancement), reverse=True)
+        orthonormal = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64)).Q
+        weights = (orthonormal if shape[0] == Z.shape[1] + 1 else orthonormal.T.contiguous()).to(self.device)
+        self.state["enhancement"] = weights * (self.settings.shrinkage / (_with_bias(Z) @ weights).max())
+
+    def _read_out(self, statistics: Statistics) -> Tensor:
+        """β = (AᵀA + cI)⁻¹AᵀY."""
+        alpha = max(self.settings.ridge, absolute_ridge(statistics.G, SMALLEST_RIDGE))
+        return solve(statistics.G, statistics.Q, alpha)
+
+    def _respond(self, X: Tensor) -> Tensor:
+        """A = [Z, H] with H = tanh([Z, 0.1]W_h)."""
+        Z = self._features(X)
+        return torch.cat([Z, torch.tanh(_with_bias(Z) @ self.state["enhancement"])], dim=1)
+
+    def _features(self, X: Tensor) -> Tensor:
+        return (X @ self.state["features"] - self.state["low"]) / self.state["spread"]
+
+    def _samples(self, X: np.ndarray) -> Tensor:
+        """Every sample with mean zero and spread one, and the column of the bias."""
+        samples = torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64)).to(self.device)
+        centred = samples - samples.mean(dim=1, keepdim=True)
+        return _with_bias(centred / centred.std(dim=1, keepdim=True).clamp(min=1e-12))
+
+
+def _range(responses: Tensor) -> tuple[Tensor, Tensor]:
+    """The least of every column, and how far it goes from there; a column that never moves is left as it is."""
+    low, high = responses.aminmax(dim=0)
+    return low, torch.where(high > low, high - low, 1.0)
+
+
+def _with_bias(X: Tensor) -> Tensor:
+    return torch.cat([X, torch.full_like(X[:, :1], BIAS)], dim=1)

@@ -1,0 +1,35 @@
+"""SLDA: streaming linear discriminant analysis (Hayes & Kanan 2020)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from if2net.errors import ConfigurationError
+from if2net.study.methods.discriminants import Linear, class_means, linear_discriminant, within_covariance
+from if2net.study.methods.statistical import Statistical
+
+
+@dataclass(frozen=True)
+class StreamingLDASettings:
+    shrinkage: float = 1e-4  # ε of (1 − ε)Σ + εI; the authors' value
+
+    def __post_init__(self) -> None:
+        if not 0 < self.shrinkage <= 1:
+            raise ConfigurationError(f"The shrinkage must lie above 0 and at most at 1, not at {self.shrinkage}.")
+
+
+class StreamingLDA(Statistical):
+    """Linear discriminants by class means and one covariance for all classes.
+
+    The original updates mean and covariance sample by sample and begins with an OAS estimate; its covariance comes
+    near that of all samples around their class means, which G and Q give exactly and in any order.
+    """
+
+    name = "slda"
+    summary = "streaming linear discriminant analysis; keeps one covariance"
+    Settings = StreamingLDASettings
+
+    def classifier(self) -> Linear:
+        statistics = self.statistics[0]
+        covariance = within_covariance(statistics)
+        return linear_discriminant(class_means(statistics), covariance, self.settings.shrinkage)

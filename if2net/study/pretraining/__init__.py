@@ -1,0 +1,1 @@
+"""Backbones that are trained on the classes a stream does not learn."""

@@ -1,0 +1,1 @@
+"""Tables: CSV, Parquet and NumPy files, read a piece at a time."""

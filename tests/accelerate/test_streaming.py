@@ -1,0 +1,190 @@
+"""Samples that stay in host memory are learned like any other. (On a CPU, to which blocks are copied as to a GPU.)"""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from if2net import learning
+from if2net.accelerate import streaming as streamed
+from if2net.accelerate.streaming import Streamed, worth_streaming
+from if2net.errors import InputError
+
+CPU = torch.device("cpu")
+
+
+def stream(source, dtype=torch.float32):
+    return Streamed(source, dtype, CPU, lambda block: torch.isfinite(block).all())
+
+
+@pytest.fixture
+def streaming(monkeypatch):
+    """As on a GPU: what has more than 64 rows is streamed."""
+    monkeypatch.setattr(learning, "worth_streaming", lambda X, device: len(X) > 64)
+    monkeypatch.setattr(streamed, "ROWS", 64)
+    monkeypatch.setitem(learning.COUNTED, "cpu", 64)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 20, 50])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8, torch.bool])
+def test_the_blocks_are_the_samples_as_often_as_they_are_gone_over(rows, dtype):
+    source = (torch.arange(60).reshape(3, 20).T % 7).to(dtype)  # not contiguous
+    blocks = stream(source).split(rows)
+    for _ in range(2):
+        found = torch.cat([block.clone() for block in blocks])
+        assert torch.equal(found, source.float())
+
+
+def test_a_slot_is_written_to_when_its_last_block_is_done_with_and_read_when_the_copy_is_there(monkeypatch):
+    log = []
+
+    class Stream:
+        def __init__(self, name):
+            self.name = name
+
+        def wait_stream(self, other):
+            log.append(f"{self.name} waits for {other.name}")
+
+        def wait_event(self, event):
+            log.append(f"{self.name} waits for {event.name}")
+
+    class Event:
+        count = 0
+
+        def __init__(self):
+            self.name = ["copied 0", "used 0", "copied 1", "used 1"][Event.count]
+            Event.count += 1
+
+        def record(self, stream):
+            log.append(f"{stream.name} has {self.name}")
+
+        def synchronize(self):
+            log.append(f"host waits for {self.name}")
+
+    fake = SimpleNamespace(
+        Stream=lambda device: Stream("copying"),
+        current_stream=lambda device: Stream("working"),
+        stream=lambda stream: nullcontext(),
+        Event=Event,
+    )
+    monkeypatch.setattr(torch, "get_device_module", lambda device: fake)
+    for place, _ in enumerate(streamed._copies(torch.ones(3, 2), 1, CPU)):
+        log.append(f"block {place}")
+
+    def sent(slot):
+        return [f"host waits for copied {slot}", f"copying waits for used {slot}", f"copying has copied {slot}"]
+
+    assert log == [
+        "copying waits for working",
+        *sent(0),
+        *sent(1),
+        "working waits for copied 0",
+        "block 0",
+        "working has used 0",
+        *sent(0),
+        "working waits for copied 1",
+        "block 1",
+        "working has used 1",
+        "working waits for copied 0",
+        "block 2",
+        "working has used 0",
+        "working waits for copying",
+    ]
+
+
+def test_what_is_not_good_is_found_without_a_pass_of_its_own_and_explained():
+    source = torch.ones(20, 3)
+    source[17, 1] = torch.nan
+    explained = []
+    X = Streamed(source, torch.float32, CPU, lambda block: torch.isfinite(block).all(), explained.append)
+    assert len(list(X.split(6))) == 4
+    assert not bool(X.good)
+    with pytest.raises(InputError):
+        X.check()
+    assert len(explained) == 1
+    stream(torch.ones(20, 3)).check()
+
+
+def test_only_what_is_long_and_not_on_the_gpu_is_streamed():
+    long = torch.zeros(streamed.ROWS + 1, 1)
+    assert worth_streaming(long, torch.device("cuda"))
+    assert not worth_streaming(long[1:], torch.device("cuda"))
+    assert not worth_streaming(long.to("meta"), torch.device("cuda"))
+    assert not worth_streaming(long, CPU)
+
+
+SETTINGS = [
+    {},
+    {"standardise": "feature"},
+    {"encoder": "paper", "layers": "5x5,10x5"},
+    {"rule": "gradient", "epochs": 1},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_streamed_task_is_learned_like_any_other(new_learner, digits, settings, request):
+    X, y = digits[0][:400], digits[1][:400]
+    X = X + np.random.default_rng(0).uniform(size=X.shape)  # pixels that never move would have weights of rounding
+    settings = {"dtype": "float64", **settings}
+    whole = new_learner(**settings).learn(X[:200], y[:200]).learn(X[200:], y[200:])
+    request.getfixturevalue("streaming")
+    learner = new_learner(**settings).learn(X[:200], y[:200]).learn(X[200:], y[200:])
+    np.testing.assert_allclose(learner.scores(X), whole.scores(X), rtol=1e-6, atol=1e-7)
+    if "rule" not in settings:
+        learner.forget(X[200:], y[200:])
+        assert int(learner.decision.counts.sum()) == 200
+
+
+def test_streamed_predictions_are_the_same_to_the_bit(new_learner, digits, request):
+    X, y = digits
+    learner = new_learner().learn(X[:300], y[:300])
+    scores = learner.scores(X)
+    request.getfixturevalue("streaming")
+    assert torch.equal(learner.scores(X), scores)
+
+
+BAD = {"NaN": (np.nan, "NaN or infinity"), "infinity": (np.inf, "NaN or infinity"), "huge": (1e300, "too large for")}
+
+
+@pytest.mark.usefixtures("streaming")
+@pytest.mark.parametrize("kind", BAD)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_a_bad_value_in_a_late_block_changes_nothing(new_learner, digits, unchanged, kind, settings):
+    value, message = BAD[kind]
+    X, y = digits[0][:300], digits[1][:300]
+    bad = X.copy()
+    bad[250, 3] = value
+    fresh, learner = new_learner(**settings), new_learner(**settings).learn(X, y)
+    with unchanged(fresh), pytest.raises(InputError, match=message):
+        fresh.learn(bad, y)
+    actions = [lambda: learner.learn(bad, y + 5), lambda: learner.scores(bad)]
+    if "rule" not in settings:
+        actions.append(lambda: learner.forget(bad, y))
+    for action in actions:
+        with unchanged(learner), pytest.raises(InputError, match=message):
+            action()
+
+
+@pytest.mark.usefixtures("streaming")
+def test_values_too_far_from_the_first_data_are_refused_in_a_stream_as_well(new_learner, digits, unchanged):
+    X, y = digits[0][:300], digits[1][:300]
+    far = X.copy()
+    far[250, 3] = 1e30
+    learner, raw = new_learner(standardise="common").learn(X, y), new_learner(standardise="none")
+    with unchanged(learner), pytest.raises(InputError, match="too far from the first data"):
+        learner.learn(far, y)
+    with unchanged(raw), pytest.raises(InputError, match="too far from the first data"):
+        raw.learn(far, y)
+
+
+@pytest.mark.usefixtures("streaming")
+def test_a_wide_learner_stays_as_it_was_when_a_stream_is_bad(new_learner, digits, unchanged, monkeypatch):
+    monkeypatch.setattr(learning, "WIDE", 10)
+    X, y = digits[0][:300], digits[1][:300]
+    bad = X.copy()
+    bad[299, 3] = np.nan
+    learner = new_learner().learn(X, y)
+    with unchanged(learner), pytest.raises(InputError, match="NaN"):
+        learner.learn(bad, y + 5)

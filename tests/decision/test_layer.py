@@ -1,0 +1,56 @@
+"""What is chosen on a part of the features of a wide layer."""
+
+import pytest
+import torch
+
+from if2net.decision import Analytic, RuleConfig
+from if2net.decision import layer as rules
+from if2net.decision.ridge_choice import SLACK_OF_SOME, choose_ridge
+from if2net.decision.symmetric import symmetric
+
+
+@pytest.fixture
+def thinned(monkeypatch):
+    monkeypatch.setattr(rules, "CHOOSING_FEATURES", 9)
+
+
+def learned(V, y, held):
+    layer = Analytic(V.shape[1], RuleConfig(), V.dtype, "cpu")
+    layer.grow(4)
+    layer.add(V, y, held)
+    return layer
+
+
+@pytest.fixture
+def data(task):
+    V, y = task(400, 40, 4)
+    return V, y, torch.arange(400) % 5 == 0
+
+
+def test_a_wide_layer_holds_out_statistics_of_some_features_only(thinned, data, counted):
+    V, y, held = data
+    layer = learned(*data)
+    assert layer.held.width == 8  # every fifth of 40
+    fitting = counted(V[~held][:, ::5].contiguous(), y[~held], classes=4)
+    torch.testing.assert_close(symmetric(layer.fitting.G), symmetric(fitting.G))
+    torch.testing.assert_close(layer.fitting.Q, fitting.Q)
+    assert layer.ridge == choose_ridge(fitting, layer.held, SLACK_OF_SOME)
+
+
+def test_the_final_beta_has_all_features_and_all_samples(thinned, data):
+    V, layer = data[0], learned(*data)
+    alpha = layer.ridge * float((V.T @ V).diagonal().mean())
+    expected = torch.linalg.solve(V.T @ V + alpha * torch.eye(40, dtype=V.dtype), layer.Q)
+    torch.testing.assert_close(layer.beta, expected)
+    assert 0 < layer.temperature < 10
+
+
+def test_merging_and_forgetting_are_exact_on_some_features_too(thinned, data):
+    V, y, held = data
+    whole, parts = learned(*data), [learned(V[part], y[part], held[part]) for part in torch.arange(400).split(150)]
+    for part in parts[1:]:
+        parts[0].merge(part, torch.arange(4))
+    torch.testing.assert_close(symmetric(parts[0].held.G), symmetric(whole.held.G))
+    torch.testing.assert_close(parts[0].beta, whole.beta)
+    whole.subtract(V[100:], y[100:], held[100:])
+    torch.testing.assert_close(whole.held.Q, learned(V[:100], y[:100], held[:100]).held.Q)

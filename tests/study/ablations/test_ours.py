@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from if2net.config import Config
+from if2net.study.ablations import ABLATIONS, ingredients, stability
+from if2net.study.ablations.cells import summary
+
+
+def test_every_combination_of_ingredients_is_a_valid_configuration():
+    cells = ABLATIONS["ablation-ingredients"].cells
+    assert len(set(cells)) == len(cells) == 2 * 4 * 2 * 2
+    for levels in ingredients.FACTORS.values():
+        for settings in levels.values():
+            Config.of(**settings)
+
+
+def test_the_worth_of_an_ingredient_compares_cells_that_differ_in_it_alone():
+    runs = [
+        {"cell": cell, "seed": 0, "acc": 0.8 - 0.1 * ("tweaked" in cell) - 0.05 * ("gradient; 250" in cell)}
+        for cell in ABLATIONS["ablation-ingredients"].cells
+    ]
+    results = {"runs": runs, "summary": summary(runs), "scenario": "digits-10/5"}
+    assert ingredients.worth_of(results, "tweak", "plain", "tweaked") == pytest.approx(-10)
+    assert ingredients.worth_of(results, "width", "1000", "250", "gradient") == pytest.approx(-5)
+    assert ingredients.worth_of(results, "width", "1000", "250", "analytic, ridge chosen") == pytest.approx(0)
+    assert ingredients.worth_of(results, "width", "1000", "250") == pytest.approx(-5 / 4)
+    assert "| width | 1000 → 250 | -1.25 | +0.00 | -5.00 |" in ingredients.table(results)
+
+
+def test_the_ridge_and_the_rule_reach_the_learner(carried_out):
+    cells = [f"plain; {rule}; 250; no direct link" for rule in ingredients.FACTORS["rule"]]
+    found = {run["cell"]: run["acc"] for run in carried_out("ablation-ingredients", *cells)["runs"]}
+    assert len(set(found.values())) > 2
+    assert min(found.values()) > 0.5
+
+
+def test_the_same_samples_are_there_however_many_tasks_they_are_cut_into(bench):
+    tasks = bench.stream(0)
+    for count in (5, 10, 50):
+        cut = stability.pieces(tasks, count)
+        assert len(cut) == count
+        assert [task.index for task in cut] == list(range(count))
+        assert cut[0].classes == cut[5 % count].classes
+        assert sum(len(task.train_y) for task in cut) == sum(len(task.train_y) for task in tasks)
+        assert sum(len(task.test_y) for task in cut) == sum(len(task.test_y) for task in tasks)
+
+
+def test_the_analytic_rule_does_not_care_how_many_tasks_there_are(small, bench):
+    small("ablation-stability")
+    found = {cell: stability.run(cell, 0, bench)[0] for cell in ("analytic, 5", "analytic, 50", "gradient, 50")}
+    assert found["analytic, 50"]["acc"] == pytest.approx(found["analytic, 5"]["acc"], abs=0.04)
+    assert found["gradient, 50"]["acc"] < found["analytic, 50"]["acc"]
+
+
+def test_directions_are_used_up_and_never_come_back(small, bench):
+    small("ablation-stability")
+    free = [stability.run(f"gradient, {count}", 0, bench)[0]["free"] for count in (5, 10)]
+    assert np.allclose(free, free[0], rtol=0.1)
+    assert 0 < free[0] < 1

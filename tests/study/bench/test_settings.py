@@ -1,0 +1,66 @@
+import pytest
+
+from if2net.errors import ConfigurationError
+from if2net.study.bench.settings import from_command_line, from_file, resolve
+
+
+def test_the_command_line_wins_over_the_file_and_the_file_over_defaults(tmp_path):
+    file = tmp_path / "settings.toml"
+    file.write_text("width = 300\nridge = 0.5\n[if2net]\nwidth = 400\n")
+    given = from_file(file) + from_command_line(["ridge=0.25"])
+    settings = resolve(["if2net"], "agnostic", given)["if2net"]
+    assert (settings.width, settings.ridge, settings.holdout) == (400, 0.25, 0.1)
+
+
+def test_a_scoped_setting_reaches_its_method_only():
+    found = resolve(["none", "joint"], "agnostic", from_command_line(["joint.epochs=3"]))
+    assert (found["none"].epochs, found["joint"].epochs) == (5, 3)
+
+
+def test_a_shared_key_reaches_every_method_that_knows_it():
+    found = resolve(["if2net", "none"], "agnostic", from_command_line(["epochs=2", "width=50"]))
+    assert (found["if2net"].epochs, found["none"].epochs, found["if2net"].width) == (2, 2, 50)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (["widht=5"], "did you mean 'width'"),
+        (["width"], "key=value"),
+        (["width=wide"], "takes a int"),
+        (["joint.epochs=3"], "not among the methods"),
+        (["rule=analytical"], "did you mean 'analytic'"),
+        (["tweaked=perhaps"], "takes a bool"),
+        (["seed=3"], "no setting 'seed'"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_advice(pairs, message):
+    with pytest.raises(ConfigurationError, match=message):
+        resolve(["if2net"], "agnostic", from_command_line(pairs))
+
+
+def test_an_unknown_method_offers_the_close_ones():
+    with pytest.raises(ConfigurationError, match="did you mean 'joint'"):
+        resolve(["jiont"], "agnostic", [])
+
+
+def test_none_and_auto_leave_a_setting_open():
+    assert resolve(["if2net"], "agnostic", from_command_line(["ridge=auto"]))["if2net"].ridge is None
+
+
+def test_where_the_task_is_known_the_papers_layers_are_the_default():
+    settings = resolve(["if2net"], "aware", [])["if2net"]
+    assert (settings.encoder, settings.representation) == ("paper", "per-task")
+
+
+def test_a_broken_file_is_refused_by_name(tmp_path):
+    file = tmp_path / "broken.toml"
+    file.write_text("width = = 3")
+    with pytest.raises(ConfigurationError, match=r"broken\.toml"):
+        from_file(file)
+
+
+@pytest.mark.parametrize("name", ["none", "auto"])
+def test_none_and_auto_are_names_where_text_is_asked_for(name):
+    found = resolve(["if2net"], "agnostic", from_command_line([f"standardise={name}", f"ridge={name}"]))["if2net"]
+    assert (found.standardise, found.ridge) == (name, None)

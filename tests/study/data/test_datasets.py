@@ -1,0 +1,80 @@
+import gzip
+
+import numpy as np
+import pytest
+
+from if2net.errors import ConfigurationError, InputError
+from if2net.study.data import DATASETS, load_dataset
+from if2net.study.data.idx import read_idx
+
+
+def idx_bytes(array):
+    header = b"\x00\x00\x08" + bytes([array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+@pytest.fixture
+def small_mnist(tmp_path):
+    folder = tmp_path / "mnist"
+    folder.mkdir()
+    random = np.random.default_rng(0)
+    for prefix, count in (("train", 30), ("t10k", 20)):
+        images = random.integers(0, 256, (count, 28, 28))
+        (folder / f"{prefix}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx_bytes(images)))
+        (folder / f"{prefix}-labels-idx1-ubyte").write_bytes(idx_bytes(np.arange(count) % 10))
+    return tmp_path
+
+
+def test_digits_need_no_download():
+    data = load_dataset("digits")
+    assert (len(data.train_y) + len(data.test_y), data.classes) == (1797, 10)
+    assert data.train_X.min() >= 0
+    assert data.train_X.max() <= 1
+
+
+@pytest.mark.parametrize("where", ["parent", "itself", "environment"])
+def test_idx_files_are_found_by_folder_and_by_environment(small_mnist, where, monkeypatch):
+    if where == "environment":
+        monkeypatch.setenv("IF2NET_DATA", str(small_mnist))
+        data = load_dataset("mnist")
+    else:
+        data = load_dataset("mnist", small_mnist if where == "parent" else small_mnist / "mnist")
+    assert data.train_X.shape == (30, 784)
+    assert data.test_X.shape == (20, 784)
+    assert data.train_X.max() <= 1
+
+
+def test_missing_data_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("IF2NET_DATA", raising=False)
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(ConfigurationError, match="--data DIR or set IF2NET_DATA"):
+        load_dataset("mnist", tmp_path)
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match="does not exist"):
+        load_dataset("mnist", tmp_path / "nowhere")
+
+
+def test_an_unknown_dataset_offers_the_close_ones():
+    with pytest.raises(ConfigurationError, match="did you mean 'mnist'"):
+        load_dataset("minst")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x00\x08", b"hello world", idx_bytes(np.zeros((3, 4)))[:-1]])
+def test_a_broken_idx_file_is_named(tmp_path, content):
+    path = tmp_path / "broken-idx3-ubyte"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="broken-idx3-ubyte"):
+        read_idx(path)
+
+
+def test_a_broken_gzip_file_is_named(tmp_path):
+    path = tmp_path / "broken.gz"
+    path.write_bytes(gzip.compress(b"x" * 1000)[:20])
+    with pytest.raises(InputError, match=r"broken\.gz"):
+        read_idx(path)
+
+
+def test_every_dataset_says_what_it_is_and_under_which_licence():
+    assert all(source.summary and source.licence for source in DATASETS.values())

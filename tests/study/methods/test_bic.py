@@ -1,0 +1,88 @@
+import itertools
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from if2net.study.methods.bic import EVERY, PENALTY, BiC, newest_correction
+from if2net.study.methods.distillation import DistillationSettings
+
+
+class Watched(BiC):
+    """Notes the samples that it trains on."""
+
+    def train(self, X, y):
+        self.seen = [*getattr(self, "seen", []), X]
+        super().train(X, y)
+
+
+def rows(*parts):
+    return {tuple(row) for part in parts for row in part.tolist()}
+
+
+def stream(tasks=3, size=80):
+    generator = torch.Generator().manual_seed(0)
+    for task in range(tasks):
+        y = torch.arange(size) % 2 + 2 * task
+        yield (torch.randn(size, 6, generator=generator) + y[:, None]), y
+
+
+@pytest.fixture
+def method():
+    return Watched(6, 0, torch.device("cpu"), DistillationSettings(hidden=16, steps=40, epochs=1, memory=60))
+
+
+def test_held_out_samples_are_never_trained_on(method, monkeypatch):
+    corrected_on = []
+    original = BiC.fit_correction
+
+    def fit_correction(self, X, y):
+        corrected_on.append(X[self.held_out(y)])
+        original(self, X, y)
+
+    monkeypatch.setattr(BiC, "fit_correction", fit_correction)
+    for X, y in stream():
+        method.learn(X.numpy(), y.numpy())
+    assert [len(part) for part in corrected_on] == [6, 12, 12]  # 3 of 30, 3 of 30, 2 of 15 exemplars a class
+    assert not rows(*corrected_on) & rows(*method.seen)
+
+
+def test_the_memory_is_even_and_holds_its_own_hold_out(method):
+    for X, y in stream():
+        method.learn(X.numpy(), y.numpy())
+    X, y = method.memory
+    assert y.bincount().tolist() == [10] * 6
+    assert method.held_out(y).sum() == 6 * 10 // EVERY
+
+
+def test_the_correction_is_the_best_one():
+    y = torch.arange(400) % 4
+    logits = 2 * F.one_hot(y, 4) + torch.randn(400, 4, generator=torch.Generator().manual_seed(0))
+    logits[:, 2:] = 3 * logits[:, 2:] + 4  # the bias to the new classes
+
+    def error(a, b):
+        corrected = torch.cat([logits[:, :2], a * logits[:, 2:] + b], dim=1)
+        return F.cross_entropy(corrected, y) + PENALTY * ((a - 1) ** 2 + b**2)
+
+    found = newest_correction(logits, y, old=2)
+    for a, b in itertools.product((-0.02, 0, 0.02), repeat=2):
+        assert error(*found) <= error(found[0] + a, found[1] + b) + 1e-6
+    assert error(*found) < 0.8 * error(1, 0)
+
+
+def test_only_the_newest_classes_are_corrected_and_the_teacher_with_them(method):
+    tasks = list(stream())
+    for X, y in tasks[:2]:
+        method.learn(X.numpy(), y.numpy())
+    scale, shift = method.state["scale"], method.state["shift"]
+    assert scale[:2].tolist() == [1, 1]
+    assert shift[:2].tolist() == [0, 0]
+    assert scale[2] == scale[3] != 1
+    X, y = tasks[2]
+    method._make_room(6)
+    method.begin(X, y)
+    logits, teacher = method.network(X), method.teacher(X)[:, :4] * scale + shift
+    share, p = 4 / 6, (teacher / 2).softmax(dim=1)
+    remembering = (p * (p.log() - (logits[:, :4] / 2).log_softmax(dim=1))).sum(dim=1).mean()
+    expected = (1 - share) * F.cross_entropy(logits, y) + share * remembering
+    torch.testing.assert_close(method.loss(X, y), expected)

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+import torch
+
+from if2net.study.methods.ewc import EWC
+
+
+def make(**settings):
+    settings = {"hidden": 6, "depth": 1, "epochs": 1, "steps": 30, **settings}
+    return EWC(4, 0, torch.device("cpu"), EWC.Settings(**settings))
+
+
+def task(number):
+    random = np.random.default_rng(number)
+    return random.normal(size=(40, 4)).astype(np.float32), 2 * number + np.arange(40) % 2
+
+
+@pytest.mark.parametrize(("scope", "first"), [("seen", 0), ("current", 2)])
+def test_the_fisher_is_exact_over_the_classes_that_the_loss_was_over(scope, first):
+    method = make(scope=scope)
+    for number in range(2):
+        method.learn(*task(number))
+    X, parameters = torch.from_numpy(task(1)[0]), list(method.network.parameters())
+    expected = [torch.zeros_like(parameter) for parameter in parameters]
+    for sample in X:
+        log_p = method.network(sample)[first:].log_softmax(dim=0)
+        for label in range(len(log_p)):
+            gradients = torch.autograd.grad(log_p[label], parameters, retain_graph=True)
+            for total, gradient in zip(expected, gradients, strict=True):
+                total += log_p[label].exp().detach() * gradient**2 / len(X)
+    for found, wanted in zip(method.measured(X), expected, strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_one_parabola_has_the_slope_of_all_tasks_terms():
+    method, terms = make(), []
+    for number in range(3):
+        X, y = task(number)
+        method.learn(X, y)
+        terms.append((method.position()[0], method.measured(torch.from_numpy(X))[0]))
+    theta = torch.randn_like(method.anchor[0])
+    wanted = sum(fisher * (theta - anchor) for anchor, fisher in terms)
+    torch.testing.assert_close(method.importance[0] * (theta - method.anchor[0]), wanted)
+
+
+def test_no_more_samples_are_used_than_asked_for():
+    few, all_of_them = make(fisher_samples=1), make(fisher_samples=1000)
+    X, y = task(0)
+    for method in (few, all_of_them):
+        method.learn(X, y)
+    alone = [few.measured(torch.from_numpy(row[None]))[0] for row in X]
+    drawn = few.state["importance.hidden.0.weight"]
+    assert sum(torch.allclose(drawn, one) for one in alone) == 1
+    torch.testing.assert_close(all_of_them.state["importance.hidden.0.weight"], torch.stack(alone).mean(dim=0))

@@ -1,0 +1,58 @@
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from if2net.study.methods.gem import GEM
+from if2net.study.methods.layers import joined, layers
+from if2net.study.methods.memory_gradients import MemoryGradientsSettings
+
+SMALL = {"hidden": 8, "depth": 2, "epochs": 1, "steps": 5, "memory": 24}
+
+
+def after_two_tasks():
+    """GEM at the beginning of a third task."""
+    method = GEM(6, 0, torch.device("cpu"), MemoryGradientsSettings(**SMALL))
+    random = np.random.default_rng(0)
+    for task in range(2):
+        method.learn(random.normal(size=(30, 6)), np.arange(30) % 2 + 2 * task)
+    X, y = torch.randn(10, 6, generator=torch.Generator().manual_seed(0)), torch.arange(10) % 2 + 4
+    method._make_room(6)
+    method.begin(X, y)
+    return method, X, y
+
+
+def test_the_gradients_of_all_old_tasks_are_those_of_one_task_after_the_other():
+    method, _, _ = after_two_tasks()
+    together = method.memory_gradients()
+    method.begin(*method.memory)  # draws the same samples again
+    for task, (start, end) in enumerate(method.spans):
+        X, y = method.memory_of(task)
+        drawn = torch.randint(start, end, (256,), generator=method.random) - start
+        loss = F.cross_entropy(method.network(X[drawn]), y[drawn])
+        alone = torch.autograd.grad(loss, list(method.network.parameters()))
+        for found, weight, bias in zip(together, alone[::2], alone[1::2], strict=True):
+            torch.testing.assert_close(found[task], joined(weight, bias))
+
+
+def test_the_combination_is_of_the_batch_first_and_then_of_the_old_tasks_in_order():
+    method, X, y = after_two_tasks()
+    method.loss(X, y).backward()
+    own = [joined(layer.weight.grad, layer.bias.grad) for layer in layers(method.network)]
+    old = method.memory_gradients()
+    method.begin(X, y)
+    weights = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.0, 1.0], [0.0, 0.5, 0.0]])
+    seen = []
+    method.combination = lambda products: (seen.append(products), weights)[1]
+    method.before_step(X, y)
+    for place, layer in enumerate(layers(method.network)):
+        rows = torch.stack([own[place], *old[place]])
+        expected = (weights[place, :, None, None] * rows).sum(dim=0)
+        torch.testing.assert_close(joined(layer.weight.grad, layer.bias.grad), expected)
+        flat = rows.flatten(1).double()
+        torch.testing.assert_close(seen[0][place], flat @ flat.T, rtol=1e-4, atol=1e-6)
+
+
+def test_the_task_alone_is_trained_on():
+    method, X, y = after_two_tasks()
+    assert method.training_data(X, y)[0] is X
+    assert len(method.memory[1]) == 24

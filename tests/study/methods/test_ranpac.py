@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import Ridge
+
+from if2net.errors import NumericalError
+from if2net.holdout import held_out
+from if2net.study.data import load_dataset
+from if2net.study.methods import ranpac
+from if2net.study.methods.ranpac import HELD_OUT, RIDGES, RanPAC
+
+DIGITS = load_dataset("digits")
+X, Y = DIGITS.train_X[:900].astype(np.float32), DIGITS.train_y[:900]
+IN_ORDER = np.argsort(Y, kind="stable")
+
+
+def learned(cuts):
+    method = RanPAC(64, 0, torch.device("cpu"), RanPAC.Settings(width=120))
+    for part in np.array_split(IN_ORDER, cuts):
+        method.learn(X[part], Y[part])
+    return method
+
+
+def regression(V, labels, ridge):
+    return Ridge(alpha=ridge, fit_intercept=False, solver="cholesky").fit(V, np.eye(10)[labels]).coef_.T
+
+
+@pytest.mark.parametrize("cuts", [[], [300, 600], [150, 160, 400]])
+def test_it_is_ridge_regression_on_everything_after_any_split(cuts):
+    method = learned(cuts)
+    V = method.features(torch.from_numpy(X)).double().numpy()
+    expected = regression(V, Y, float(method.state["ridge"]))
+    np.testing.assert_allclose(method.solved[0], expected, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("start", [600, 800])  # more samples than the layer is wide, and fewer
+def test_the_ridge_is_the_one_with_the_least_error_on_a_fifth_of_the_last_task(start):
+    method = learned([300, start])
+    last = IN_ORDER[start:]
+    held = held_out(torch.from_numpy(X[last]), HELD_OUT).numpy()
+    V = method.features(torch.from_numpy(X[last])).double().numpy()
+    errors = []
+    for ridge in RIDGES:
+        beta = regression(V[~held], Y[last][~held], ridge)
+        errors.append(np.square(V[held] @ beta - np.eye(10)[Y[last][held]]).sum())
+    assert 0.1 < held.mean() < 0.3
+    assert ((~held).sum() < 120) == (start == 800)
+    assert float(method.state["ridge"]) == RIDGES[int(np.argmin(errors))]
+
+
+def test_the_weights_are_standard_normal():
+    drawn = learned([]).encoder.weights[0][:-1]
+    assert abs(float(drawn.mean())) < 0.05
+    assert abs(float(drawn.std()) - 1) < 0.05
+
+
+def test_a_ridge_that_is_too_small_for_all_tasks_gives_way_to_the_next(monkeypatch):
+    method = learned([])
+    chosen = RIDGES.index(float(method.state["ridge"]))
+
+    def picky(G, Q, alpha, solve=ranpac.solve):
+        if alpha <= RIDGES[chosen + 1]:
+            raise NumericalError("too small")
+        return solve(G, Q, alpha)
+
+    monkeypatch.setattr(ranpac, "solve", picky)
+    V = method.features(torch.from_numpy(X)).double().numpy()
+    np.testing.assert_allclose(method.classifier()[0], regression(V, Y, RIDGES[chosen + 2]), rtol=1e-5, atol=1e-8)

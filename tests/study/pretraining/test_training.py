@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from if2net import modelfile
+from if2net.errors import ConfigurationError, ModelFileError
+from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
+from if2net.images.extractor import Extractor, load_extractor
+from if2net.study.bench.rows import image_rows, unseen
+from if2net.study.data import load_images, parse_scenario
+from if2net.study.pretraining import training as pretraining
+from if2net.study.pretraining.augmentation import mirrored, moved, zoomed
+from if2net.study.pretraining.training import Recipe, held_out_classes, pretrain
+
+SMALL = Recipe("resnet56", epochs=3, batch_size=4, rate=0.05, rotations=True, size=8)
+
+
+@pytest.fixture(autouse=True)
+def smaller(monkeypatch):
+    """The same code with two blocks in all: a second instead of minutes."""
+    monkeypatch.setitem(ARCHITECTURES, "resnet56", ((4, 8), 1))
+    monkeypatch.setattr("if2net.images.backbones.file.DEFAULTS", {"resnet56": {"depths": (1, 2), "pool": 2}})
+
+
+@pytest.fixture
+def coloured():
+    """Two classes of 8×8 images."""
+    random = np.random.default_rng(0)
+    pixels = random.integers(0, 100, (16, 8, 8, 3), dtype=np.uint8)
+    labels = np.arange(16) % 2
+    pixels[labels == 1, :, :, 0] += 150
+    return pixels, labels
+
+
+def train(coloured, out, recipe=SMALL, **more):
+    pretrain(*coloured, ["blue", "red"], recipe, out, dataset="colours", **more)
+
+
+def test_it_learns_and_writes_a_backbone_with_its_classes(coloured, tmp_path):
+    seen = []
+    train(coloured, tmp_path / "b.if2", Recipe("resnet56", 30, 8, 0.1, rotations=False), show=seen.append)
+    assert [epoch.number for epoch in seen] == list(range(1, 31))
+    assert seen[-1].accuracy > 0.9
+    extractor = load_extractor(str(tmp_path / "b.if2"))
+    assert extractor.backbone.seen_classes == ("blue", "red")
+    assert extractor.backbone.pretrained_on == "2 classes of colours"
+    assert extractor(coloured[0]).shape == (16, (4 + 8) * 4)
+    assert list(tmp_path.glob("*.checkpoint")) == []
+
+
+@pytest.mark.parametrize("rotations", [True, False])
+def test_a_killed_training_goes_on_to_the_same_weights(coloured, tmp_path, rotations):
+    recipe = Recipe("resnet56", 3, 4, 0.05, rotations=rotations)
+    train(coloured, tmp_path / "whole.if2", recipe)
+
+    def stop(epoch):
+        if epoch.number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(coloured, tmp_path / "parts.if2", recipe, show=stop)
+    assert not (tmp_path / "parts.if2").exists()
+    seen = []
+    train(coloured, tmp_path / "parts.if2", recipe, show=seen.append)
+    assert [epoch.number for epoch in seen] == [3]
+    whole, parts = (modelfile.read(tmp_path / name)[0] for name in ("whole.if2", "parts.if2"))
+    assert all(torch.equal(whole[name], parts[name]) for name in whole)
+
+
+def test_a_checkpoint_of_another_training_is_refused(coloured, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        train(coloured, tmp_path / "b.if2", show=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(ConfigurationError, match="another training"):
+        train(coloured, tmp_path / "b.if2", Recipe("resnet56", epochs=5))
+
+
+def test_a_checkpoint_that_is_something_else_is_refused(coloured, tmp_path):
+    modelfile.write(tmp_path / "b.if2.checkpoint", {"a": torch.zeros(1)}, {"config": {}})
+    with pytest.raises(ConfigurationError, match="another training"):
+        train(coloured, tmp_path / "b.if2")
+
+
+def test_the_classes_are_those_that_a_scenario_of_the_rest_would_not_learn():
+    order = parse_scenario("cifar100-60/10").class_order(3, 100)
+    held = held_out_classes(100, 40, seed=3)
+    assert not set(held) & set(order)
+    assert len(held) == 40
+    with pytest.raises(ConfigurationError, match="2 to 99"):
+        held_out_classes(100, 100, 0)
+
+
+def test_classes_of_the_pretraining_are_not_learned_again(coloured, tmp_path, photographs):
+    train(coloured, tmp_path / "b.if2")
+    images = load_images(f"folder:{photographs}")
+    extractor = load_extractor(str(tmp_path / "b.if2"))
+    assert unseen(images, extractor, wanted=1) == [1]
+    data, _ = image_rows(images, extractor, [1])
+    assert set(data.train_y) == set(data.test_y) == {1}
+    with pytest.raises(ConfigurationError, match=r"has seen 2 classes .* at most 1"):
+        unseen(images, extractor, wanted=2)
+
+
+def test_a_model_is_not_a_backbone(tmp_path):
+    modelfile.write(tmp_path / "model.if2", {"a": torch.zeros(1)}, {"config": {}})
+    with pytest.raises(ModelFileError, match="not a backbone"):
+        load_extractor(str(tmp_path / "model.if2"))
+
+
+@pytest.mark.parametrize("wrong", [{"architecture": "resnet19"}, {"epochs": 0}, {"batch_size": 1}])
+def test_a_wrong_recipe_is_refused(wrong):
+    with pytest.raises(ConfigurationError):
+        Recipe(**wrong)
+
+
+def test_the_rate_rises_and_falls():
+    shares = [pretraining._share(step, 100) for step in range(100)]
+    assert np.argmax(shares) == 20
+    assert max(shares) == 1.0
+    assert shares[0] < 0.1
+    assert shares[-1] < 0.01
+
+
+def test_moving_and_mirroring_keep_what_is_in_the_image():
+    images = torch.zeros(64, 3, 8, 8)
+    images[:, :, 3:5, 2] = 1.0
+    generator = torch.Generator().manual_seed(0)
+    flipped = mirrored(images, generator)
+    assert {tuple(image[0, 3].nonzero().flatten().tolist()) for image in flipped} == {(2,), (5,)}
+    shifted = moved(images, generator)
+    places = {tuple(image[0].nonzero()[0].tolist()) for image in shifted if image[0].any()}
+    assert len(places) > 10
+    assert all(set(image[0].unique().tolist()) <= {0.0, 1.0} for image in shifted)
+
+
+def test_the_resnets_are_the_published_sizes(monkeypatch):
+    monkeypatch.setitem(ARCHITECTURES, "resnet56", ((16, 32, 64), 9))
+    sizes = {name: sum(p.numel() for p in ResNet(name).parameters()) / 1e6 for name in ARCHITECTURES}
+    assert sizes == pytest.approx({"resnet18": 11.17, "resnet56": 0.85}, abs=0.01)
+    assert ResNet("resnet18").eval()(torch.zeros(1, 3, 32, 32)).shape == (1, 512, 4, 4)
+
+
+def test_an_image_gets_the_same_pixels_in_training_and_as_a_backbones_input(coloured, tmp_path):
+    train(coloured, tmp_path / "b.if2")
+    extractor: Extractor = load_extractor(str(tmp_path / "b.if2"))
+    Image.fromarray(coloured[0][0]).save(tmp_path / "one.png")
+    normal = extractor.preprocessing(torch.from_numpy(coloured[0]))
+    assert normal.mean().item() == pytest.approx(0, abs=1e-3)
+    assert extractor.preprocessing.framing.size == 8
+
+
+def test_zooming_shows_a_part_of_the_image_at_full_size():
+    ramp = torch.linspace(0, 1, 16).expand(64, 3, 16, 16)  # brighter to the right
+    found = zoomed(ramp.contiguous(), torch.Generator().manual_seed(0))
+    assert found.shape == ramp.shape
+    inner = found[:, :, 4:-4, 4:-4]
+    assert (inner.diff(dim=3) > 0).all()
+    assert (inner.diff(dim=3) < 1 / 15 + 1e-6).all()
+    assert inner.diff(dim=3).std() > 1e-3  # not all by the same
+
+
+@pytest.mark.parametrize(("size", "side"), [(8, 8), (32, 32), (64, 32), (96, 32)])
+def test_large_images_become_small_maps_at_once(size, side):
+    module = ResNet("resnet56", size)
+    assert module.stem(torch.zeros(1, 3, size, size)).shape[2:] == (side, side)
+
+
+def test_features_have_mean_0_and_deviation_1_over_the_images_of_the_training(coloured, tmp_path):
+    train(coloured, tmp_path / "b.if2", Recipe("resnet56", 40, 16, 0.02, rotations=False, size=8))
+    extractor = load_extractor(str(tmp_path / "b.if2"))
+    features = torch.from_numpy(extractor(coloured[0]))
+    assert features.mean().abs() < 0.5
+    assert 0.3 < features.std() < 1.5  # less than 1 where pooling has averaged

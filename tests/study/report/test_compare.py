@@ -1,0 +1,90 @@
+import pytest
+from scipy import stats
+
+from if2net.errors import ConfigurationError
+from if2net.study.report.compare import changes, compare, paired_half_width, welch_half_width
+
+FIRST, SECOND = [0.90, 0.94, 0.86, 0.91], [0.92, 0.955, 0.89, 0.925]
+
+
+@pytest.fixture
+def with_accuracies(make_results, make_run):
+    def make(values, seeds=None, method="if2net", **changes):
+        seeds = seeds or range(len(values))
+        return make_results(
+            *(make_run(method, seed, acc=value) for seed, value in zip(seeds, values, strict=True)), **changes
+        )
+
+    return make
+
+
+def accuracy(before, after):
+    return compare(before, after)[0]
+
+
+def test_the_intervals_are_those_of_scipy():
+    paired = stats.ttest_rel(SECOND, FIRST).confidence_interval(0.95)
+    assert paired_half_width(FIRST, SECOND) == pytest.approx((paired.high - paired.low) / 2)
+    other = [0.5, 0.9, 0.7]
+    welch = stats.ttest_ind(other, FIRST, equal_var=False).confidence_interval(0.95)
+    assert welch_half_width(FIRST, other) == pytest.approx((welch.high - welch.low) / 2)
+
+
+def test_the_same_seeds_are_paired_so_that_a_steady_gain_shows(with_accuracies):
+    found = accuracy(with_accuracies(FIRST), with_accuracies(SECOND))
+    assert (found.test, found.verdict) == ("paired", "better")
+    assert found.mean == pytest.approx(0.02)
+    assert accuracy(with_accuracies(SECOND), with_accuracies(FIRST)).verdict == "worse"
+
+
+def test_other_seeds_are_not_and_the_same_gain_is_within_the_spread(with_accuracies):
+    found = accuracy(with_accuracies(FIRST), with_accuracies(SECOND, seeds=range(4, 8)))
+    assert (found.test, found.verdict) == ("Welch", "within the spread")
+
+
+def test_pairing_goes_by_seed_and_not_by_place(with_accuracies):
+    shuffled = with_accuracies(SECOND[::-1], seeds=range(3, -1, -1))
+    assert accuracy(with_accuracies(FIRST), shuffled) == accuracy(with_accuracies(FIRST), with_accuracies(SECOND))
+
+
+@pytest.mark.parametrize("seeds", [[0], [7]])
+def test_one_seed_cannot_say(with_accuracies, seeds):
+    found = accuracy(with_accuracies(FIRST), with_accuracies([0.99], seeds=seeds))
+    assert (found.test, found.verdict, found.half_width) == ("one seed", "cannot say", None)
+
+
+def test_equal_results_are_the_same(with_accuracies):
+    assert {entry.verdict for entry in compare(with_accuracies(FIRST), with_accuracies(FIRST))} == {"the same"}
+
+
+def test_without_any_spread_every_difference_is_beyond_it(with_accuracies):
+    found = accuracy(with_accuracies([0.5, 0.5]), with_accuracies([0.6, 0.6], seeds=[5, 6]))
+    assert (found.verdict, found.half_width) == ("better", 0.0)
+
+
+@pytest.mark.parametrize("change", [{"protocol": "aware"}, {"scenario": "digits-2/2"}])
+def test_what_may_not_be_compared_is_refused(with_accuracies, change):
+    with pytest.raises(ConfigurationError, match=f"choose two of the same {next(iter(change))}"):
+        compare(with_accuracies(FIRST), with_accuracies(FIRST, **change))
+
+
+def test_results_without_a_method_in_common_are_refused(with_accuracies):
+    with pytest.raises(ConfigurationError, match="no method in common"):
+        compare(with_accuracies(FIRST), with_accuracies(FIRST, method="joint"))
+
+
+def test_runs_of_other_devices_are_told_by_method_whatever_the_environment_says(make_results, make_run):
+    before = make_results(make_run(device="NVIDIA H200"), make_run("ncm"), make_run("joint"))
+    after = make_results(make_run(device="cpu"), make_run("ncm", device="cpu"), make_run("joint", device="TPU"))
+    assert changes(before, after) == ["device of if2net: NVIDIA H200 → cpu", "device of joint: cpu → TPU"]
+
+
+def test_what_else_differs_is_told(with_accuracies, make_results, make_run):
+    before = with_accuracies(FIRST, settings={"if2net": {"width": 10, "rule": "analytic"}})
+    after = make_results(make_run(), make_run("ncm"), settings={"if2net": {"width": 20, "rule": "analytic"}})
+    after["environment"]["torch"] = "3.0"
+    told = changes(before, after)
+    assert "if2net.width: 10 → 20" in told
+    assert f"torch: {before['environment']['torch']} → 3.0" in told
+    assert "Only the second has ncm." in told
+    assert len(told) == 3
