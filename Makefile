@@ -1,25 +1,35 @@
-# Every target makes its own virtual environment, and does nothing where it is there already.
+# Every target makes its own virtual environment and reuses it until pyproject.toml or the constraints change.
 PYTHON ?= python3
 VENV ?= .venv
 READY := $(VENV)/.ready
 BIN := $(VENV)/bin
-# timm and Avalanche need torchvision, which needs the large CUDA build of torch; they have an environment of their own.
+# Processes that run tests side by side.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup
+# timm and Avalanche need torchvision, which needs the large CUDA build of torch. They have their own environment.
 EXTRAS ?= .venv-extras
 EXTRAS_READY := $(EXTRAS)/.ready
 
-.PHONY: run test test-slow test-extras bench bench-gpu lint clean
+.PHONY: run test test-slow test-extras coverage docs bench bench-gpu lint clean
 
 run: $(READY)
 	$(BIN)/if2net run
 
 test: lint
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
 test-extras: $(EXTRAS_READY)
 	$(EXTRAS)/bin/python -m pytest tests/extras -m extras
+
+coverage: $(READY)
+	$(PYTEST) --cov --cov-report term --cov-report html:build/coverage
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Open build/site/index.html"
 
 bench: $(READY)
 	$(BIN)/python benchmarks/learning.py
@@ -28,7 +38,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/ridge_path.py
 	$(BIN)/python benchmarks/imports.py
 
-# In an environment with a CUDA build of torch, since the one above has none.
+# Needs an environment with a CUDA build of torch; the one above has none.
 bench-gpu:
 	PYTHONPATH=. $(PYTHON) benchmarks/gpu.py
 
@@ -38,7 +48,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) out
+	rm -rf $(VENV) $(EXTRAS) build out
 
 # constraints.txt pins exact versions, so that two machines get the same environment.
 $(READY): pyproject.toml constraints.txt

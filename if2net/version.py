@@ -1,3 +1,3 @@
-"""The one place that says which version this is."""
+"""The version of the library, in one place."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
