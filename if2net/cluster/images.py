@@ -19,7 +19,7 @@ from if2net.images.cache import FeatureCache
 from if2net.images.extraction import extract, workers
 from if2net.images.extractor import Extractor
 from if2net.images.read import Framing
-from if2net.tables.columns import Arrays, Columns, columns_to_learn, labels_of
+from if2net.tables import Arrays, Columns, columns_to_learn, labels_of
 
 
 class Images:

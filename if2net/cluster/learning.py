@@ -26,9 +26,7 @@ from if2net.images.folders import PIECE as FIRST
 from if2net.images.folders import ImageFolders
 from if2net.learner import IF2Net
 from if2net.progress import Show
-from if2net.tables.columns import Arrays, feature_names
-from if2net.tables.npy import ROWS
-from if2net.tables.reading import Table
+from if2net.tables import ROWS, Arrays, Table, feature_names
 
 if TYPE_CHECKING:
     from ray.data import Dataset

@@ -10,7 +10,7 @@ import numpy as np
 
 from if2net.errors import InputError
 from if2net.learner import IF2Net
-from if2net.tables.columns import Arrays, Columns, columns_to_learn, features_of, labels_of
+from if2net.tables import Arrays, Columns, columns_to_learn, features_of, labels_of
 
 # What ray.data.read_images calls the pixels, and where they come from.
 IMAGE, PATH = "image", "path"

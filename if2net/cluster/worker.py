@@ -14,7 +14,7 @@ from if2net import snapshot
 from if2net.cluster.reading import Reader
 from if2net.config import Config
 from if2net.learner import IF2Net
-from if2net.tables.columns import Arrays, Columns
+from if2net.tables import Arrays, Columns
 
 
 @dataclass(frozen=True)

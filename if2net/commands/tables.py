@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from if2net.commands.model import Samples
     from if2net.learner import IF2Net
-    from if2net.tables.reading import Table
+    from if2net.tables import Table
 
 COLUMNS = ("file", "row")
 
@@ -20,7 +20,7 @@ def learn_tables(
 ) -> None:
     """Here, or on a cluster; what is wrong with a table is found before anything is learned."""
     from if2net.images.remembered import check_tables
-    from if2net.tables.reading import tables_to_learn
+    from if2net.tables import tables_to_learn
 
     check_tables(net)
     tables = tables_to_learn(paths, label, net.feature_names, net.labels.known)
@@ -32,7 +32,7 @@ def learn_tables(
 def rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> Samples:
     """Every row of the tables, with its place: COLUMNS."""
     from if2net.images.remembered import check_tables
-    from if2net.tables.reading import table_to_predict
+    from if2net.tables import table_to_predict
 
     check_tables(net)
     return _rows([table_to_predict(path, label, net.feature_names) for path in paths])
@@ -41,7 +41,7 @@ def rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> Sa
 def _rows(tables: list[Table]) -> Samples:
     for table in tables:
         row = 1
-        for X in table.features():
+        for X, _ in table:
             yield [(table.path, row + place) for place in range(len(X))], X
             row += len(X)
 
@@ -50,7 +50,7 @@ def _learn(
     net: IF2Net, tables: list[Table], address: str | None, workers: int | None, report: Callable[[int], None]
 ) -> None:
     if address is None:
-        from if2net.tables.reading import Stream
+        from if2net.tables import Stream
 
         net.learn(Stream(tables, report))
         return

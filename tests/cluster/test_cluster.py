@@ -9,7 +9,7 @@ import pytest
 from if2net import cluster
 from if2net.cluster.worker import pack, unpack
 from if2net.errors import ConfigurationError, IF2NetError, InputError
-from if2net.tables.reading import Stream, tables_to_learn
+from if2net.tables import Stream, tables_to_learn
 
 ray = pytest.importorskip("ray")
 

@@ -63,7 +63,7 @@ def test_tables_one_after_the_other_give_what_tables_together_give(model, folder
 
 
 def test_predictions_are_csv_and_those_of_the_model(model, folder, monkeypatch):
-    monkeypatch.setattr("if2net.tables.reading.ROWS", 7)  # in several pieces
+    monkeypatch.setattr("if2net.tables.ROWS", 7)  # in several pieces
     lines = if2net("predict", model, folder / "ask.csv").splitlines()
     rows = list(csv.DictReader(lines))
     assert [row["row"] for row in rows] == [str(number + 1) for number in range(20)]
@@ -101,8 +101,8 @@ def test_a_damaged_model_is_refused_and_left_alone(command, tables, model, folde
 WRONG = {
     "nan.csv": ("target,{names}\n5,{values}\n5,{nan}\n", "NaN"),
     "label.csv": ("{names}\n{values}\n", "No column looks like the label"),
-    "missing.csv": ("pixel_0_0,target\n1,5\n", "missing here"),
-    "words.csv": ("target,{names}\nfive,{values}\n", "no whole number"),
+    "missing.csv": ("pixel_0_0,target\n1,5\n", "missing in this table"),
+    "words.csv": ("target,{names}\nfive,{values}\n", "not a whole number"),
 }
 
 

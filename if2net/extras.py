@@ -1,0 +1,32 @@
+"""Packages that only some parts of if2net need, and that its extras install."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from if2net.errors import ConfigurationError
+
+
+def require(module: str, extra: str, need: str) -> Any:
+    """Import a module of an optional package, or raise an error that says how to install the package.
+
+    Parameters
+    ----------
+    module : str
+        The module to import, such as ``pyarrow.csv``.
+    extra : str
+        The extra of if2net that installs it.
+    need : str
+        The beginning of the error's sentence: what needs which package.
+
+    Examples
+    --------
+    >>> require("no_such_module", "tables", "Reading tables needs it")
+    Traceback (most recent call last):
+    if2net.errors.ConfigurationError: Reading tables needs it; install it with `pip install 'if2net[tables]'`.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigurationError(f"{need}; install it with `pip install 'if2net[{extra}]'`.") from error

@@ -1,1 +1,0 @@
-"""Tables: CSV, Parquet and NumPy files, read a piece at a time."""

@@ -1,0 +1,317 @@
+"""Tables of every format give the same samples, and what is wrong with one is named."""
+
+import gzip
+import subprocess
+import sys
+import tracemalloc
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from if2net.errors import ConfigurationError, IF2NetError, InputError
+from if2net.tables import (
+    ROWS,
+    Columns,
+    Stream,
+    columns_to_learn,
+    columns_to_predict,
+    feature_names,
+    features_of,
+    labels_of,
+    table_to_learn,
+    table_to_predict,
+    tables_to_learn,
+)
+
+LONG = 2 * ROWS + 100
+ENDINGS = [".csv", ".csv.gz", ".tsv", ".CSV", ".parquet", ".npz", ".npy"]
+
+
+def frame(rows=50):
+    return pd.DataFrame(
+        {
+            "height": np.arange(rows) / 4,
+            "kind": [["owl", "wren"][number % 2] for number in range(rows)],
+            "width": np.arange(rows) % 7,
+        }
+    )
+
+
+def write(folder, ending, rows=50):
+    """Write the same samples to a file of any format; return its path and its label."""
+    table, path = frame(rows), folder / f"birds{ending}"
+    if ending.lower().startswith((".csv", ".tsv")):
+        table.to_csv(path, index=False, sep="\t" if "tsv" in ending else ",")
+    elif ending == ".parquet":
+        table.to_parquet(path, index=False, row_group_size=1000)
+    else:
+        X, kinds = table[["height", "width"]].to_numpy(), np.array(table["kind"].tolist())
+        if ending == ".npz":
+            np.savez_compressed(path, X=np.asfortranarray(X), kind=kinds)
+        else:
+            np.save(path, np.ascontiguousarray(X))
+            np.save(folder / "kinds.npy", kinds)
+            return path, str(folder / "kinds.npy")
+    return path, "kind"
+
+
+# ---------------------------------------------------------------------- columns
+
+
+@pytest.mark.parametrize(
+    ("names", "label", "expected"),
+    [
+        (["a", "b", "c"], None, "c"),
+        (["Target", "a", "b"], None, "Target"),
+        (["a", "y", "b"], None, "y"),
+        (["a", "y", "b"], "a", "a"),
+    ],
+)
+def test_the_label_is_the_chosen_column_or_a_usual_name_or_the_last(names, label, expected):
+    columns = columns_to_learn(names, label)
+    assert columns.label == expected
+    assert columns.features == tuple(name for name in names if name != expected)
+
+
+@pytest.mark.parametrize(
+    ("names", "label", "known", "sentence"),
+    [
+        (["height", "kind"], "kimd", None, "did you mean 'kind'"),
+        (["x", "class", "y"], None, None, "'class' and 'y' could each be the label"),
+        (["kind"], None, None, "no column besides the label"),
+        (["height", "kind"], None, ["height", "width"], "missing in this table: 'width'"),
+        (["kind", "height", "width"], None, ["height", "width"], "No column looks like the label"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(names, label, known, sentence):
+    with pytest.raises(IF2NetError, match=sentence):
+        columns_to_learn(names, label, known)
+
+
+def test_a_model_gets_its_own_columns_in_its_own_order():
+    assert columns_to_learn(["extra", "b", "a", "label"], None, ["a", "b"]) == Columns(("a", "b"), "label")
+    assert columns_to_predict(["b", "label", "a"], None, ["a", "b"]) == Columns(("a", "b"), None)
+
+
+def test_labels_are_not_features_when_predicting():
+    assert columns_to_predict(["a", "Class", "b"]).features == ("a", "b")
+    assert columns_to_predict(["a", "kind", "b"], "kind").features == ("a", "b")
+    assert columns_to_predict(["a", "b"]).features == ("a", "b")
+    with pytest.raises(IF2NetError, match="did you mean 'kind'"):
+        columns_to_predict(["a", "kind"], "kimd")
+
+
+def test_vectors_and_images_are_flattened_beside_single_numbers():
+    arrays = {"image": np.arange(8).reshape(2, 2, 2), "size": np.array([10, 20]), "y": np.array([0, 1])}
+    columns = columns_to_learn(list(arrays))
+    assert features_of(arrays, columns).tolist() == [[0, 1, 2, 3, 10], [4, 5, 6, 7, 20]]
+    assert feature_names(arrays, columns) is None
+
+
+def test_whole_floats_are_classes_and_fractions_are_not():
+    columns = Columns(("x",), "y")
+    assert labels_of({"y": np.array([1.0, 3.0])}, columns).dtype == np.int64
+    with pytest.raises(InputError, match="fractions"):
+        labels_of({"y": np.array([1.0, 3.5])}, columns)
+
+
+# ---------------------------------------------------------------------- formats
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_every_format_gives_the_same_samples_in_pieces_of_one_size(ending, tmp_path):
+    table = table_to_learn(*write(tmp_path, ending, LONG))
+    pieces = list(table)
+    assert [len(X) for X, _ in pieces] == [ROWS, ROWS, 100]
+    expected = frame(LONG)
+    np.testing.assert_array_equal(np.concatenate([X for X, _ in pieces]), expected[["height", "width"]])
+    assert np.concatenate([y for _, y in pieces]).tolist() == expected["kind"].tolist()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_can_be_read_again(ending, tmp_path):
+    table = table_to_learn(*write(tmp_path, ending))
+    assert [X.tolist() for X, _ in table] == [X.tolist() for X, _ in table]
+
+
+def test_a_large_array_is_not_held_in_memory(tmp_path):
+    np.save(tmp_path / "X.npy", np.zeros((20 * ROWS, 50)))
+    np.save(tmp_path / "y.npy", np.zeros(20 * ROWS, dtype=int))
+    table = table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
+    tracemalloc.start()
+    rows = sum(len(X) for X, _ in table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rows == 20 * ROWS
+    assert peak < 8 * ROWS * 50 * 8
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_large_csv_or_parquet_file_is_not_held_in_memory(ending, tmp_path):
+    """Arrow's own memory is measured in a process of its own: it stays well below the size of the columns."""
+    rows, path = 100 * ROWS, tmp_path / f"large.{ending}"
+    values = np.random.default_rng(0).normal(size=rows)
+    table = pyarrow.table({f"x{place}": values for place in range(20)} | {"label": np.zeros(rows, dtype=int)})
+    if ending == "csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path, row_group_size=ROWS)
+    code = """
+import sys, pyarrow
+from pathlib import Path
+from if2net.tables import table_to_learn
+rows = sum(len(X) for X, _ in table_to_learn(Path(sys.argv[1])))
+print(rows, pyarrow.default_memory_pool().max_memory())
+"""
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    read, peak = map(int, done.stdout.split())
+    assert read == rows
+    assert peak < 0.75 * table.nbytes
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [(["3", "-1", "0"], [3, -1, 0]), (["3", "007", "1"], ["3", "007", "1"]), (["1.0", "2", "3"], ["1.0", "2", "3"])],
+)
+def test_labels_that_are_written_as_whole_numbers_are_numbers(labels, expected, tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n" + "".join(f"1,{label}\n" for label in labels))
+    ((_, y),) = table_to_learn(path)
+    assert y.tolist() == expected
+
+
+def test_labels_are_of_the_same_kind_as_the_classes_of_the_model(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n1,3\n2,4\n")
+    ((_, y),) = table_to_learn(path, classes=["owl", "3"])
+    assert y.tolist() == ["3", "4"]
+
+
+def test_parquet_columns_of_vectors_and_categories_are_read(tmp_path):
+    table = pd.DataFrame({"v": [[1.0, 2.0], [3.0, 4.0]], "label": pd.Categorical(["a", "b"])})
+    table.to_parquet(tmp_path / "t.parquet")
+    opened = table_to_learn(tmp_path / "t.parquet")
+    ((X, y),) = opened
+    assert X.tolist() == [[1, 2], [3, 4]]
+    assert y.tolist() == ["a", "b"]
+    assert opened.feature_names is None
+
+
+def test_parquet_numbers_of_any_kind_are_features(tmp_path):
+    table = pd.DataFrame(
+        {"price": [Decimal("1.5"), Decimal("2")], "sold": [True, False], "n": [1, 2], "label": [0, 1]}
+    )
+    table.to_parquet(tmp_path / "t.parquet")
+    ((X, _),) = table_to_learn(tmp_path / "t.parquet")
+    assert X.tolist() == [[1.5, 1, 1], [2, 0, 2]]
+
+
+def test_several_tables_are_one_stream_with_the_columns_of_the_first(tmp_path):
+    (tmp_path / "a.csv").write_text("height,width,label\n1,2,owl\n")
+    (tmp_path / "b.csv").write_text("label,width,height\nwren,4,3\n")
+    reported = []
+    tables = tables_to_learn([tmp_path / "a.csv", tmp_path / "b.csv"], None, None, [])
+    assert [(X.tolist(), y.tolist()) for X, y in Stream(tables, reported.append)] == [
+        ([[1, 2]], ["owl"]),
+        ([[3, 4]], ["wren"]),
+    ]
+    assert reported == [1, 1]
+
+
+def test_a_table_to_predict_needs_no_label(tmp_path):
+    path, _ = write(tmp_path, ".csv")
+    ((X, y),) = table_to_predict(path, known=["width", "height"])
+    np.testing.assert_array_equal(X, frame()[["width", "height"]])
+    assert y is None
+
+
+# ---------------------------------------------------------------------- what can be wrong
+
+BROKEN = {
+    "empty.csv": (b"", "is empty"),
+    "header.csv": (b"x,label\n", "holds no samples"),
+    "numbers.csv": (b"1,-2.5,3e4\n4,5,6\n", "Add a first line"),
+    "twice.csv": (b"x,x,label\n1,2,a\n", "same name"),
+    "text.csv": (b"w,x,label\n1,1,a\n1,red,a\n", "Row 2 of the column 'x' cannot be read .*'red'"),
+    "ragged.csv": (b"x,z,label\n1,2,a\n1,a\n", "Row #3: Expected 3 columns, got 2"),
+    "gap.csv": (b"x,z,label\n1,2,a\n1,,a\n", "column 'z' is empty, NaN or infinity in row 2"),
+    "late.csv": (b"x,label\n" + b"1,a\n" * ROWS + b"inf,a\n", f"'x' is .* infinity in row {ROWS + 1:,}"),
+    "nolabel.csv": (b"x,label\n1,a\n2,\n", "Row 2 has no value in the column 'label'"),
+    "mixed.csv": (b"x,label\n" + b"1,5\n" * ROWS + b"1,owl\n", f"'owl' in row {ROWS + 1:,} is not a whole number"),
+    "latin.csv": (b"x,label\n1,caf\xe9\n", "Row 1 of the column 'label' cannot be read"),
+    "cut.csv.gz": (gzip.compress(b"x,label\n1,a\n" * 1000)[:40], "cannot be read"),
+    "cut.parquet": (b"PAR1 and no more", "cannot be read"),
+    "cut.npz": (b"PK and no more", "cannot be read"),
+    "birds.txt": (b"x,label\n1,a\n", "is not a table or an image"),
+    "X.npy": (b"", "Set `label` to the .npy file of the labels"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_error_names_the_file_and_the_place_in_it(name, tmp_path):
+    content, sentence = BROKEN[name]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=sentence) as raised:
+        list(table_to_learn(tmp_path / name))
+    assert name in str(raised.value)
+    assert str(raised.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"x": ["red", "blue"], "label": ["a", "b"]}, "The column 'x' does not hold numbers"),
+        ({"x": [1, 2], "label": ["a", None]}, "Row 2 has no value in the column 'label'"),
+        ({"x": [1, 2], "label": [1.0, np.nan]}, "Row 2 has no value in the column 'label'"),
+        ({"x": [[1, 2], [1]], "label": ["a", "b"]}, "vectors of the column 'x' differ in length"),
+        ({"x": [[1, np.nan], [1, 2]], "label": ["a", "b"]}, "column 'x' is empty, NaN or infinity in row 1"),
+    ],
+)
+def test_an_error_names_the_column_of_a_parquet_file(columns, sentence, tmp_path):
+    pd.DataFrame(columns).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=rf"t\.parquet: .*{sentence}"):
+        list(table_to_learn(tmp_path / "t.parquet"))
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    with pytest.raises(InputError, match="is a folder"):
+        table_to_learn(tmp_path)
+    with pytest.raises(InputError, match="There is no file"):
+        table_to_learn(tmp_path / "none.csv")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sentence"),
+    [
+        (np.zeros((3, 2)), np.zeros(2), "'y' has 2"),
+        (np.zeros((3, 2)), np.array([1, "a", None], dtype=object), "Python objects"),
+        (np.zeros((3, 2)), np.array(3), "single number"),
+        (np.array([["a"], ["b"]]), np.zeros(2), "The column 'X' does not hold numbers"),
+    ],
+)
+def test_arrays_that_cannot_be_learned_are_refused(X, y, sentence, tmp_path):
+    np.savez(tmp_path / "arrays.npz", X=X, y=y)
+    with pytest.raises(InputError, match=sentence):
+        table_to_learn(tmp_path / "arrays.npz")
+
+
+def test_an_array_that_is_cut_short_is_refused(tmp_path):
+    np.save(tmp_path / "X.npy", np.zeros((100, 5)))
+    np.save(tmp_path / "y.npy", np.zeros(100, dtype=int))
+    content = (tmp_path / "X.npy").read_bytes()
+    (tmp_path / "X.npy").write_bytes(content[:-8])
+    with pytest.raises(InputError, match="cut short"):
+        table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_without_pyarrow_the_error_says_how_to_install_it(ending, tmp_path, monkeypatch):
+    path, _ = write(tmp_path, ending)
+    for module in ("pyarrow", "pyarrow.csv", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'if2net\[tables\]'"):
+        table_to_learn(path)
