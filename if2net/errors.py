@@ -40,8 +40,3 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError
     close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
     return ConfigurationError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")
-
-
-def diverged(method: str) -> NumericalError:
-    """The error for a training whose numbers have run away."""
-    return NumericalError(f"The training of {method} has diverged. Give a smaller rate ({method}.rate=0.005).")

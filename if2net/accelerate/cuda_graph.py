@@ -1,4 +1,4 @@
-"""A training step recorded once as a CUDA graph and replayed: launching small kernels takes longer than they do."""
+"""Training steps recorded as CUDA graphs. Launching the kernels of a small step takes longer than running them."""
 
 from __future__ import annotations
 
@@ -7,56 +7,66 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-Step = Callable[[Tensor, Tensor], None]  # on samples and their labels
-WARM_UP = 3  # steps before the recording, in which optimiser and libraries make their buffers
+from if2net.accelerate import available
+
+WARM_UP = 3  # steps before the recording, in which the optimiser and the libraries allocate their buffers
 
 
-def taking(
-    step: Step, X: Tensor, y: Tensor, *, replayed: bool, size: int, random: torch.Generator | None
+def batch_step(
+    step: Callable[[Tensor, Tensor], None],
+    X: Tensor,
+    y: Tensor,
+    *,
+    graph_safe: bool,
+    size: int,
+    random: torch.Generator | None,
 ) -> Callable[[Tensor], None]:
-    """The step for the samples at given places; it may be replayed on a GPU alone."""
+    """Turn a step on samples and labels into a step on a batch of indices into X and y.
 
-    def take(batch: Tensor) -> None:
+    The step is recorded if it is `graph_safe` and acceleration is available; see `RecordedStep`.
+    """
+
+    def plain(batch: Tensor) -> None:
         step(X[batch], y[batch])
 
-    return Replayed(take, min(size, len(X)), random) if replayed and X.is_cuda else take
+    return RecordedStep(plain, min(size, len(X)), random) if graph_safe and available(X.device) else plain
 
 
-class Replayed:
-    """A step on the samples at given places; `size` of them are a full batch.
+class RecordedStep:
+    """A step that is recorded once, on a full batch of `size` indices, and then replayed.
 
-    Only what happens on the GPU is recorded. So a step that is replayed may draw from `random` alone, must not look
-    at a value, and must not depend on anything in Python that changes from step to step. Smaller batches, the last
-    ones of an epoch, run as they are.
+    A graph holds GPU work only. A step can therefore be recorded if it draws random numbers from `random` alone,
+    reads no value back to the host, and depends on no Python state that changes between steps. Smaller batches, such
+    as the last one of an epoch, run without the graph.
     """
 
     def __init__(self, step: Callable[[Tensor], None], size: int, random: torch.Generator | None) -> None:
         self.step, self.size, self.random = step, size, random
         self.stream = torch.cuda.Stream()
         self.graph: torch.cuda.CUDAGraph | None = None
-        self.taken = 0
+        self.warm_up_steps = 0
 
     def __call__(self, batch: Tensor) -> None:
         if len(batch) != self.size:
             self.step(batch)
-        elif self.taken < WARM_UP:
+        elif self.warm_up_steps < WARM_UP:
             self._warm_up(batch)
-            self.taken += 1
+            self.warm_up_steps += 1
         else:
-            self.graph = self.graph or self._recorded(batch)
+            self.graph = self.graph or self._record(batch)
             self.batch.copy_(batch)
             self.graph.replay()
 
     def _warm_up(self, batch: Tensor) -> None:
-        """On the stream that is recorded from: gradients are to be added up there."""
-        here = torch.cuda.current_stream()
-        self.stream.wait_stream(here)
+        """Take the step on the recording stream, where gradients must be accumulated from then on."""
+        current = torch.cuda.current_stream()
+        self.stream.wait_stream(current)
         with torch.cuda.stream(self.stream):
             self.step(batch)
-        here.wait_stream(self.stream)
+        current.wait_stream(self.stream)
 
-    def _recorded(self, batch: Tensor) -> torch.cuda.CUDAGraph:
-        """Nothing is run by this; the replay that follows takes the step."""
+    def _record(self, batch: Tensor) -> torch.cuda.CUDAGraph:
+        """Record the step without running it."""
         self.batch = batch.clone()
         graph = torch.cuda.CUDAGraph()
         if self.random is not None:

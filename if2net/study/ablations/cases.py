@@ -13,7 +13,7 @@ from if2net.config import Config
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
 from if2net.learning import LEARNING_BLOCK
 from if2net.study.methods import METHODS
-from if2net.study.methods.base import Costs, Method, bytes_of
+from if2net.study.methods.common.method import Costs, Method, bytes_of
 from if2net.study.methods.owm import OWM, OWMSettings
 
 CASES = {

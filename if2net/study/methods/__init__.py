@@ -1,9 +1,12 @@
-"""The compared methods by name, in the order of the paper's table; then the analytic peers; then ours."""
+"""The registry of compared methods. Each is one file in this folder; parts that several share are in `common`.
+
+The order is that of the paper's table, then the analytic methods, then IF2Net.
+"""
 
 from if2net.study.methods.acil import ACIL
 from if2net.study.methods.ari import ARI
-from if2net.study.methods.base import Costs, Method
 from if2net.study.methods.bic import BiC
+from if2net.study.methods.common.method import Costs, Method
 from if2net.study.methods.eft import EFT
 from if2net.study.methods.ewc import EWC
 from if2net.study.methods.fecam import FeCAM

@@ -1,4 +1,4 @@
-"""ACIL: analytic class-incremental learning by recursive least squares (Zhuang et al. 2022)."""
+"""ACIL: analytic class-incremental learning (Zhuang et al., 2022)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 from if2net.decision.projector import RecursiveProjector
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import ConfigurationError, NumericalError
-from if2net.study.methods.discriminants import Linear
+from if2net.study.methods.common.discriminants import Linear
 from if2net.study.methods.statistical import Statistical
 
 
@@ -23,19 +23,19 @@ class ACILSettings:
 
     def __post_init__(self) -> None:
         if self.gamma <= 0:
-            raise ConfigurationError(f"gamma is a ridge and must be above 0, not {self.gamma}.")
+            raise ConfigurationError(f"The ridge gamma must be positive, but it is {self.gamma}.")
 
 
 class ACIL(Statistical):
-    """Least squares with a fixed ridge, by the recursion R ← R − RVᵀ(I + VRVᵀ)⁻¹VR from R = I/γ, in float64.
+    """Solve ‖VW − Y‖² + γ‖W‖² over all tasks by the recursion R ← R − RVᵀ(I + VRVᵀ)⁻¹VR from R = I/γ, in float64.
 
-    The recursion is the one of the projector, P = γR. The weights W + RVᵀ(Y − VW) of the original are RQ at every
-    step, so Q is kept in their place. The buffer layer is the authors': ReLU, uniform in ±1/√d, no bias. Left out is
-    the backbone that they train on the first task, which is large in their experiments.
+    The recursion is that of the projector, P = γR. The weights W + RVᵀ(Y − VW) of the original equal RQ at every
+    step, so P and Q are kept. The buffer layer is the authors': ReLU, uniform in ±1/√d, no bias. Departure: there is
+    no backbone, which the authors train on a large first task.
     """
 
     name = "acil"
-    summary = "random buffer layer, recursive least squares; keeps no data"
+    summary = "random buffer layer and recursive least squares; keeps no data"
     Settings = ACILSettings
     gram = False
 
@@ -54,7 +54,7 @@ class ACIL(Statistical):
             self.recursion.update(V)
         except NumericalError as error:
             raise NumericalError(
-                f"The recursion has lost its precision at gamma={self.settings.gamma}; give a larger gamma."
+                f"The recursion has lost its precision at gamma={self.settings.gamma}; set a larger gamma."
             ) from error
         self.state["P"] = self.recursion.P
 

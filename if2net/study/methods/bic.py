@@ -1,4 +1,4 @@
-"""BiC (Wu et al., Large Scale Incremental Learning, CVPR 2019): two numbers correct the bias to new classes."""
+"""BiC: bias correction (Wu et al., 2019)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net.study.methods.distillation import Distillation, DistillationSettings
+from if2net.study.methods.common.distillation import Distillation, DistillationSettings
 
-EVERY = 10  # one exemplar in so many is held out
-PENALTY = 0.05
+HOLD_OUT_EVERY = 10  # one sample in ten is held out
+PENALTY = 0.05  # on a − 1 and b
 
 
 class BiC(Distillation):
-    """Replay and distillation; then the newest classes' logits become a·z + b, with a and b from held-out samples.
+    """Train with replay and distillation, then correct the logits of the newest classes to a·z + b.
 
-    As in the original only the newest block is corrected, and the teacher's logits are corrected by what was found
-    after its last task. Ours: a is drawn to 1 as b is drawn to 0, since a hold-out without errors would let it grow
-    without bound; and the convex problem is solved outright instead of by 200 epochs.
+    The numbers a and b are fitted to held-out samples after each task; `loss` is the loss of the network, and
+    `newest_correction` that of a and b. Exemplars, a and b are kept between tasks. As in the original, only the
+    newest classes are corrected, and so are the logits of the teacher. Departures: a penalty pulls a to 1 and b to
+    0, since a would grow without bound on a hold-out without errors; the convex problem is solved by L-BFGS instead
+    of 200 epochs.
 
-    Every tenth sample of a class is held out. The memory lets go of a class's last samples first, so that the place
-    of a sample in its class, and with it whether it is held out, never changes: none is ever trained on.
+    Every tenth sample of a class is held out. The memory drops the last samples of a class first, so the index of a
+    sample within its class never changes, and a held-out sample is never trained on.
     """
 
     name = "bic"
-    summary = "replay, distillation and a correction of the newest classes' logits"
-    replays = True
+    summary = "replay, distillation, and a correction of the newest classes' logits"
+    graph_safe = True
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: DistillationSettings) -> None:
         super().__init__(inputs, seed, device, settings)
@@ -38,14 +40,15 @@ class BiC(Distillation):
         return X[trained], y[trained]
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        """(1 − ρ) CE + ρ KL(teacher ‖ network), where ρ is the old classes' part of all."""
+        """(1 − ρ) CE + ρ KL(teacher ‖ network) over the old classes, where ρ is their share of all classes."""
         logits = self.network(X)
-        learning = self.cross_entropy(logits, y)
-        if self.old == 0:
-            return learning
-        share = self.old / self.network.classes
-        remembering = self.divergence(logits[:, : self.old], self.corrected(self.teacher(X)[:, : self.old]))
-        return (1 - share) * learning + share * remembering.sum(dim=1).mean()
+        cross_entropy = self.cross_entropy(logits, y)
+        if self.old_classes == 0:
+            return cross_entropy
+        share = self.old_classes / self.network.classes
+        target = self.correct(self.teacher(X)[:, : self.old_classes])
+        distillation = self.divergence(logits[:, : self.old_classes], target).sum(dim=1).mean()
+        return (1 - share) * cross_entropy + share * distillation
 
     def finish(self, X: Tensor, y: Tensor) -> None:
         X, y = self.shuffled(X, y)
@@ -53,42 +56,45 @@ class BiC(Distillation):
         self.remember(X, y)
 
     def scores(self, X: Tensor) -> Tensor:
-        return self.corrected(self.network(X))
+        return self.correct(self.network(X))
 
-    def corrected(self, logits: Tensor) -> Tensor:
+    def correct(self, logits: Tensor) -> Tensor:
+        """a·z + b for the newest classes, z for all others."""
         return logits * self.state["scale"] + self.state["shift"]
 
     def fit_correction(self, X: Tensor, y: Tensor) -> None:
-        """Cross-entropy over equally many held-out samples of every class, the network being frozen."""
+        """Fit a and b to equally many held-out samples of each class, with the network frozen."""
         held_out, classes = self.held_out(y), self.network.classes
         fewest = int(y[held_out].bincount(minlength=classes).min())
-        chosen = held_out & (places(y) < EVERY * fewest)
+        chosen = held_out & (index_within_class(y) < HOLD_OUT_EVERY * fewest)
         with torch.no_grad():
             logits, labels = self.network(X[chosen]), y[chosen]
-        self.state |= {"scale": torch.ones(classes, device=self.device)}
-        self.state |= {"shift": torch.zeros(classes, device=self.device)}
-        if self.old and fewest:
-            a, b = newest_correction(logits, labels, self.old)
-            self.state["scale"][self.old :], self.state["shift"][self.old :] = a, b
+        self.state["scale"] = torch.ones(classes, device=self.device)
+        self.state["shift"] = torch.zeros(classes, device=self.device)
+        if self.old_classes and fewest:
+            a, b = newest_correction(logits, labels, self.old_classes)
+            self.state["scale"][self.old_classes :], self.state["shift"][self.old_classes :] = a, b
 
     def held_out(self, y: Tensor) -> Tensor:
-        """Of each class as many samples as a class of the memory has held-out ones."""
-        place = places(y)
-        return (place % EVERY == 0) & (place < self.settings.memory // (self.old or self.network.classes))
+        """The mask of held-out samples. A new class holds out as many as an old class has in the memory."""
+        index = index_within_class(y)
+        share = self.settings.memory // (self.old_classes or self.network.classes)
+        return (index % HOLD_OUT_EVERY == 0) & (index < share)
 
     def shuffled(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The task in an order of its own, the same at each call, so that a sample's place is by chance."""
+        """Shuffle the task, in the same order at each call, so that the hold-out is random."""
         order = torch.randperm(len(y), generator=self.generator(salt=4)).to(self.device)
         return X[order], y[order]
 
-    def _evenly(self, y: Tensor) -> Tensor:
-        return (places(y) < self.settings.memory // self.network.classes).nonzero().squeeze(1)
+    def choose_exemplars(self, y: Tensor) -> Tensor:
+        """The first ⌊memory / classes⌋ samples of each class."""
+        return (index_within_class(y) < self.settings.memory // self.network.classes).nonzero().squeeze(1)
 
 
-def places(y: Tensor) -> Tensor:
-    """How many samples of its class come before each sample.
+def index_within_class(y: Tensor) -> Tensor:
+    """The number of earlier samples of the same class, for each sample.
 
-    >>> places(torch.tensor([1, 0, 1, 1, 0]))
+    >>> index_within_class(torch.tensor([1, 0, 1, 1, 0]))
     tensor([0, 0, 1, 2, 1])
     """
     order, counts = y.argsort(stable=True), y.bincount()
@@ -97,7 +103,7 @@ def places(y: Tensor) -> Tensor:
 
 
 def newest_correction(logits: Tensor, y: Tensor, old: int) -> Tensor:
-    """The a and b for which the cross-entropy of [z_old, a·z_new + b] is least."""
+    """argmin CE([z_old, a·z_new + b]) + 0.05·((a − 1)² + b²) over a and b."""
     with torch.enable_grad():
         a, b = (torch.tensor(value, device=logits.device, requires_grad=True) for value in (1.0, 0.0))
         solver = torch.optim.LBFGS([a, b], max_iter=200, line_search_fn="strong_wolfe")

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from if2net.study.methods.branches import BranchedNetwork, Branches, BranchesSettings
+from if2net.study.methods.common.branches import BranchedNetwork, Branches, BranchesSettings
 
 
 @dataclass(frozen=True)
 class EFTSettings(BranchesSettings):
     epochs: int = 20
-    separation: float = 0.05  # μ: how strongly the features of the tasks are driven apart
-    decay: float = 5e-3  # of the weights; it keeps the classifiers from being sure of everything
+    separation: float = 0.05  # μ: the weight of the term that separates the features of the tasks
+    decay: float = 5e-3  # weight decay; it keeps the classifiers from being overconfident
 
 
 class Transform(nn.Module):
-    """What a task has of its own at a layer: norm(γ ⊙ z + β)."""
+    """The transform of one task at one layer: norm(γ ⊙ z + β)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Transform(nn.Module):
 
 
 class TransformedNetwork(BranchedNetwork):
-    """Shared layers, and a transform for every task and layer."""
+    """Shared layers, and one transform per task and layer."""
 
     def __init__(
         self, inputs: int, classes: int, hidden: int, depth: int, tasks: int, generator: torch.Generator
@@ -42,27 +42,27 @@ class TransformedNetwork(BranchedNetwork):
         self.transforms = nn.ModuleList(stacks)
 
     def grow_branch(self) -> None:
-        """A new task starts from the transforms of the one before it."""
+        """Start the new task from the transforms of the previous one."""
         self.transforms.append(copy.deepcopy(self.transforms[-1]))
 
     def branch(self, X: Tensor, task: int) -> Tensor:
-        """Φ of the task: h ← ReLU(norm(γ ⊙ (Wh + b) + β)) at every layer."""
+        """Φ of the task: h ← ReLU(norm(γ ⊙ (Wh + b) + β)) at each layer."""
         for layer, transform in zip(self.hidden, self.transforms[task].children(), strict=True):
             X = torch.relu(transform(layer(X)))
         return X
 
 
 class EFT(Branches):
-    """The layers are frozen after the first task; later ones train a transform of each layer and rows of the head.
+    """Freeze the layers after the first task; later tasks train a small transform of each layer and head rows.
 
-    Which task a sample belongs to is taken to be the one whose classifier is surest of it. Departures: the layers
-    are fully connected, so the transforms are the diagonal ones of the original's last layers; the normalisation is
-    over a layer rather than a batch, which would divide out the scale before it; the last step is kept rather than
-    the epoch that is best on test data.
+    At prediction time the task whose classifier has the least entropy decides. The shared layers, the transforms and
+    the head are kept between tasks. Departures: the layers are fully connected, so the transforms are the diagonal
+    ones of the original's last layers; layer normalisation replaces batch normalisation, which would cancel the
+    scale before it; the last step is kept, where the original keeps the epoch with the best test accuracy.
     """
 
     name = "eft"
-    summary = "frozen layers with a small transform a task; the surest task's classifier decides"
+    summary = "frozen layers with a small transform per task; the most certain task decides"
     Settings = EFTSettings
     network: TransformedNetwork
 
@@ -71,8 +71,8 @@ class EFT(Branches):
         tasks = max(self.tasks, 1)
         return TransformedNetwork(self.inputs, classes, settings.hidden, settings.depth, tasks, generator)
 
-    def trained(self) -> list[nn.Parameter]:
-        """The head comes last."""
+    def trainable(self) -> list[nn.Parameter]:
+        """The shared layers in the first task only, the task's transforms, and the head (last)."""
         shared = [] if self.tasks else [*self.network.hidden.parameters()]
         return [*shared, *self.network.transforms[self.tasks].parameters(), *self.network.head.parameters()]
 
@@ -92,15 +92,15 @@ class EFT(Branches):
         return loss + self.settings.separation * torch.relu(1 - distances).mean()
 
     def before_step(self, X: Tensor, y: Tensor) -> None:
-        """Weight decay, but for the rows of earlier tasks: they have no part in the loss, and stay where they are."""
-        parameters = [parameter.detach() for parameter in self.trained()]
-        gradients = [parameter.grad for parameter in self.trained() if parameter.grad is not None]
+        """Add the weight decay, except for the head rows of earlier tasks, which must not change."""
+        parameters = [parameter.detach() for parameter in self.trainable()]
+        gradients = [parameter.grad for parameter in self.trainable() if parameter.grad is not None]
         torch._foreach_add_(gradients, parameters, alpha=self.settings.decay)
         for rows in gradients[-2:]:
-            rows[: self.old] = 0
+            rows[: self.old_classes] = 0
 
     def scores(self, X: Tensor) -> Tensor:
-        """The logits of the task with the least entropy; no other task's class can win."""
+        """The logits of the task with the least entropy, and −∞ for the classes of all others."""
         logits = self.logits(X)
         entropies = torch.stack([_entropy(part) for part in logits], dim=1)
         chosen = entropies.argmin(dim=1, keepdim=True)

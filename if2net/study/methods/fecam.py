@@ -1,4 +1,4 @@
-"""FeCAM: Mahalanobis distance by a covariance of each class's own (Goswami et al. 2023)."""
+"""FeCAM: Mahalanobis distances with one covariance per class (Goswami et al., 2023)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from if2net.decision.statistics import Statistics
-from if2net.study.methods.discriminants import (
+from if2net.study.methods.common.discriminants import (
     Linear,
     class_means,
     correlation,
@@ -23,24 +23,25 @@ from if2net.study.methods.statistical import Statistical
 
 @dataclass(frozen=True)
 class FeCAMSettings:
-    """The authors' values for many samples a class."""
+    """The authors' values for many samples per class."""
 
     diagonal: float = 1.0  # γ₁ of the shrinkage
     off_diagonal: float = 1.0  # γ₂
-    power: float = 0.5  # λ of Tukey's transform; only for inputs that are never negative
+    power: float = 0.5  # λ of Tukey's transform; used only for inputs that are never negative
 
 
 class FeCAM(Statistical):
-    """The nearest class mean by a distance that each class shapes: its shrunk covariance, made a correlation.
+    """Assign each sample to the nearest class mean, by the Mahalanobis distance of each class.
 
-    As in the authors' code, features and means have length 1 when their distance is taken. Departures: the mean is
-    the one of the transformed features, not the transform of the mean; the covariances count from the first task on.
-    Inputs that are never negative in the first task are taken as they are, as features behind a ReLU would be, and
-    go through Tukey's transform; others are standardised and do not. There is an S × S matrix for each class.
+    The distance uses the correlation matrix of the shrunk class covariance (`_whitening`, `mahalanobis`), and an
+    S × S matrix is kept per class. As in the authors' code, features and means are scaled to length 1. Departures:
+    the mean is that of the transformed features, not the transform of the mean; the covariances of all tasks are
+    used, including the first. If the inputs of the first task are never negative, as after a ReLU, they go through
+    Tukey's transform; otherwise they are standardised instead.
     """
 
     name = "fecam"
-    summary = "Mahalanobis distance to class means; keeps a covariance a class"
+    summary = "Mahalanobis distance to class means; keeps one covariance per class"
     Settings = FeCAMSettings
 
     def start(self, X: Tensor) -> None:
@@ -52,7 +53,7 @@ class FeCAM(Statistical):
         self.state["power"] = torch.tensor([power], dtype=torch.float64, device=self.device)
 
     def features(self, X: Tensor) -> Tensor:
-        """Tukey's transform v^λ; with its sign, should a later task bring the first negative numbers."""
+        """Tukey's transform v^λ. The sign is kept, since a later task may bring the first negative numbers."""
         V = super().features(X).double()
         return V.sign() * V.abs() ** self.state["power"]
 
@@ -77,6 +78,6 @@ class FeCAM(Statistical):
 
     def _whitening(self, statistics: Statistics) -> Tensor:
         if statistics.samples == 0:
-            return statistics.G  # a class that has not come yet; nothing is ever assigned to it
+            return statistics.G  # a class without samples, which is never predicted
         covariance = within_covariance(statistics)
         return whitening(correlation(shrunk(covariance, self.settings.diagonal, self.settings.off_diagonal)))

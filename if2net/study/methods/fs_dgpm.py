@@ -9,11 +9,18 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.utils import clip_grad_norm_
 
-from if2net.study.methods.layers import gradient, joined, layers, recorded, set_gradient, with_ones
-from if2net.study.methods.replay import Replay, ReplaySettings
+from if2net.study.methods.common.network import (
+    append_ones,
+    gradient,
+    join,
+    layer_inputs_and_outputs,
+    linear_layers,
+    set_gradient,
+)
+from if2net.study.methods.common.replay import Replay, ReplaySettings
 
-LARGEST = 2.0  # gradients are cut to this
-CHUNKS = 2  # ascents a step
+LARGEST = 2.0  # gradients are clipped to this
+CHUNKS = 2  # ascents per step
 TEMPERATURE = 10.0
 
 
@@ -21,32 +28,33 @@ TEMPERATURE = 10.0
 class FSDGPMSettings(ReplaySettings):
     """The authors' values for permuted MNIST."""
 
-    epochs: int = 10  # off the old subspace steps are short, and it takes more of them
-    ascent: float = 0.05  # η₁: how far the weights climb before the loss is taken
-    importance_rate: float = 0.01  # η₂
-    energy: float = 0.99  # the share of the old inputs' energy that a layer's basis holds
+    epochs: int = 10  # steps outside the old subspace are short, so more of them are needed
+    ascent: float = 0.05  # η₁: the step size of the ascents before the loss is evaluated
+    importance_rate: float = 0.01  # η₂: the learning rate of λ̃
+    energy: float = 0.99  # the share of the old inputs' energy in the basis of a layer
     energy_growth: float = 0.0005  # added with each task
     basis_samples: int = 300
 
 
 class FSDGPM(Replay):
-    """Replay, steps off the subspace of the old inputs, and weights that lie flat inside it.
+    """Replay exemplars, move outside the subspace of the old inputs, and flatten the loss inside it.
 
-    U spans the inputs of a layer on the memory. The loss is taken where the weights have climbed along their
-    gradient within U (anywhere in the first task), and its gradient g becomes g − gUΛUᵀ, with Λ = σ(10λ̃) the
-    importance of each direction, learned by the same loss. λ̃ goes on from step to step; the authors' optimiser
-    loses hold of it. A projected head could not learn new classes, so the head is never projected. Biases take part
-    as weights of a constant input, and the memory is shared evenly between classes, not a reservoir.
+    U spans the inputs of a layer on the memory. The loss is evaluated after an ascent along its gradient inside U
+    (in the first task, in all directions), and its gradient g becomes g − gUΛUᵀ. The importance Λ = σ(10λ̃) of each
+    direction is learned from the same loss. Exemplars are kept between tasks; U and λ̃ are rebuilt at each task.
+    Departures: λ̃ keeps its value from step to step, where the authors' optimiser holds stale tensors; the head is
+    not projected, since it could not learn new classes otherwise; biases count as weights of a constant input; the
+    memory is divided evenly among classes instead of a reservoir.
     """
 
     name = "fs-dgpm"
-    summary = "replay, with steps off the old inputs' subspace and flat minima inside it"
+    summary = "replay, steps outside the old inputs' subspace, and flat minima inside it"
     Settings = FSDGPMSettings
-    replays = True
+    graph_safe = True
 
     def begin(self, X: Tensor, y: Tensor) -> None:
         self.random = self.device_generator(salt=4)
-        # Made from the memory and the network, so there is nothing to keep between tasks.
+        # The bases follow from the memory and the network, so they are not part of the state.
         self.bases = self._bases() if len(self.memory[1]) else []
         self.importances = [torch.ones(U.shape[1], device=self.device, requires_grad=True) for U in self.bases]
         if self.bases:
@@ -58,7 +66,7 @@ class FSDGPM(Replay):
         return X, y
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        """The mean loss on the batch and as many exemplars, after each of the ascents along chunks of the batch."""
+        """The mean over j of CE(batch ∪ exemplars; w_j), where w_j is w after ascents along the first j chunks."""
         both_X, both_y = self._with_exemplars(X, y)
         weights: dict[str, Tensor] = dict(self.network.named_parameters())
         losses = []
@@ -69,30 +77,31 @@ class FSDGPM(Replay):
 
     @torch.no_grad()
     def before_step(self, X: Tensor, y: Tensor) -> None:
+        """Update λ̃, then g ← g − gUΛUᵀ for each hidden layer."""
         clip_grad_norm_(self.network.parameters(), LARGEST)
         if not self.bases:
             return
         clip_grad_norm_(self.importances, LARGEST)
         self.importance_optimiser.step()
         self.importance_optimiser.zero_grad()
-        for place, layer in enumerate(layers(self.network)[: len(self.bases)]):
+        for place, layer in enumerate(linear_layers(self.network)[: len(self.bases)]):
             g = gradient(layer)
             set_gradient(layer, g - self._inside(place, g))
 
     def _climb(self, weights: dict[str, Tensor], X: Tensor, y: Tensor) -> dict[str, Tensor]:
-        """w + η₁ĝUΛUᵀ. ĝ is taken as constant (first order), so the loss then reaches λ̃ through Λ alone."""
+        """w + η₁ĝUΛUᵀ with a constant ĝ (first order), so that the loss depends on λ̃ through Λ alone."""
         here = {name: weight.detach().requires_grad_() for name, weight in weights.items()}
         loss = self.cross_entropy(functional_call(self.network, here, (X,)), y)
         gradients = torch.autograd.grad(loss, list(here.values()))
         higher, names = {}, list(weights)
         for place, (weight, bias) in enumerate(zip(names[::2], names[1::2], strict=True)):
-            up = self._inside(place, joined(*gradients[2 * place : 2 * place + 2])).clamp(-LARGEST, LARGEST)
+            up = self._inside(place, join(*gradients[2 * place : 2 * place + 2])).clamp(-LARGEST, LARGEST)
             higher[weight] = weights[weight] + self.settings.ascent * up[:, :-1]
             higher[bias] = weights[bias] + self.settings.ascent * up[:, -1]
         return higher
 
     def _inside(self, place: int, g: Tensor) -> Tensor:
-        """gUΛUᵀ; g itself where a layer has no basis."""
+        """gUΛUᵀ, or g itself for a layer without a basis."""
         if place >= len(self.bases):
             return g
         U, importance = self.bases[place], torch.sigmoid(TEMPERATURE * self.importances[place])
@@ -107,16 +116,17 @@ class FSDGPM(Replay):
 
     @torch.no_grad()
     def _bases(self) -> list[Tensor]:
-        """For each hidden layer, the fewest principal directions of its inputs that hold enough of their energy."""
+        """A basis of the inputs of each hidden layer on the memory."""
         X, _ = self.memory
         order = torch.randperm(len(X), generator=self.random, device=self.device)
         drawn = order[: self.settings.basis_samples]
-        inputs = with_ones(recorded(self.network, X[drawn])[0])
+        inputs = append_ones(layer_inputs_and_outputs(self.network, X[drawn])[0])
         enough = self.settings.energy + self.settings.energy_growth * (self.tasks - 1)
         return [basis(rows, enough) for rows in inputs[:-1]]
 
 
 def basis(rows: Tensor, enough: float) -> Tensor:
+    """The fewest principal directions of the rows that hold the share `enough` of their energy, as columns."""
     _, sizes, directions = torch.linalg.svd(rows, full_matrices=False)
     energy = sizes.square().cumsum(dim=0)
     return directions[: int((energy < enough * energy[-1]).sum()) + 1].T

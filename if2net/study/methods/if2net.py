@@ -1,4 +1,4 @@
-"""IF2Net and IF2Net-EWC as compared methods."""
+"""IF2Net and the paper's variants of it as compared methods."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from torch import Tensor
 from if2net import snapshot
 from if2net.config import Config
 from if2net.learner import IF2Net
-from if2net.study.methods.base import Costs, Method, bytes_of
+from if2net.study.methods.common.method import Costs, Method, bytes_of
 
 
 class IF2NetMethod(Method):
-    """The learner of this library; agnostic by default."""
+    """The learner of this library, with its analytic rule: ridge regression on frozen random features.
+
+    The statistics n, G and Q are kept between tasks. The equation is in `if2net.decision.analytic`.
+    """
 
     name = "if2net"
-    summary = "frozen random layers, analytic output layer; keeps no data (ours)"
+    summary = "frozen random layers and an analytic output layer; keeps no data (ours)"
     Settings = Config
     rule: ClassVar[str] = "analytic"
 
@@ -29,14 +32,14 @@ class IF2NetMethod(Method):
 
     @classmethod
     def defaults(cls, protocol: str) -> dict[str, Any]:
-        """Where the task is known, the paper's layers with one representation a task; else the default encoder."""
+        """Outside the agnostic protocol, use the paper's layers with one representation per task."""
         known = {} if protocol == "agnostic" else {"encoder": "paper", "representation": "per-task"}
         return {**known, "rule": cls.rule}
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         self.net.learn(X, y)
         if self.net.decision is not None:
-            _ = self.net.decision.beta  # solving belongs to learning, so it is timed as such
+            _ = self.net.decision.beta  # solved here, so that it is timed as learning
         self.tasks += 1
 
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
@@ -55,7 +58,7 @@ class IF2NetMethod(Method):
 
 
 class IF2NetGradient(IF2NetMethod):
-    """The paper's own rule: gradient steps, projected to the directions that the old data does not use."""
+    """The paper's rule: gradient steps, projected onto the directions that the old data does not use."""
 
     name = "if2net-gradient"
     summary = "the paper's projected gradient; keeps no data"
@@ -63,7 +66,7 @@ class IF2NetGradient(IF2NetMethod):
 
 
 class IF2NetElastic(IF2NetMethod):
-    """The paper's IF2Net-EWC: projected gradient steps with the Fisher penalty."""
+    """The paper's IF2Net-EWC: projected gradient steps with a Fisher penalty."""
 
     name = "if2net-ewc"
     summary = "the paper's projected gradient with an EWC penalty; keeps no data"

@@ -1,4 +1,4 @@
-"""IL2M (Belouadah & Popescu, ICCV 2019): a second memory, of scores, rectifies the old classes."""
+"""IL2M: incremental learning with dual memory (Belouadah and Popescu, 2019)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net.study.methods.replay import Replay, ReplaySettings
+from if2net.study.methods.common.replay import Replay, ReplaySettings
 
-SMALLEST = 1e-6  # a mean score that a class may be divided by
+SMALLEST = 1e-6  # a lower bound of mean scores, which are divided by
 
 
 class IL2M(Replay):
-    """Replay; where a new class wins, the old classes' scores are put back to the size they had when new.
+    """Train with replay, and rectify the scores of old classes by statistics from when they were new.
 
-    Kept for each class are the mean score μ⁰ of its samples and the mean top score κ of its task, both when it was
-    new. The scores are probabilities; the original's raw outputs may be negative, and a factor then does the
-    opposite of what it should.
+    The loss is plain cross-entropy on the task and the exemplars. If a new class has the highest score, the score of
+    each old class is multiplied by (μ⁰/μᵗ)·(κᵗ/κ): μ is the mean score of a class on its own samples, when it was
+    new and now, and κ the mean top score of its task and of the newest one. Exemplars, μ⁰ and κ are kept between
+    tasks. Departure: scores are probabilities; the original multiplies raw outputs, which may be negative.
     """
 
     name = "il2m"
-    summary = "replay; old classes' scores are rectified by statistics from when they were new"
-    replays = True
+    summary = "replay, and scores of old classes rectified by statistics from when they were new"
+    graph_safe = True
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: ReplaySettings) -> None:
         super().__init__(inputs, seed, device, settings)
@@ -36,16 +37,16 @@ class IL2M(Replay):
 
     @torch.no_grad()
     def take_statistics(self, X: Tensor, y: Tensor) -> None:
-        """μ⁰ and κ of the new classes from the task, μᵗ of the old ones from the memory."""
-        probabilities, classes, old = self.probabilities(X), self.network.classes, self.old
+        """Compute μ⁰ and κ of the new classes on the task, and μᵗ of the old ones on the memory."""
+        probabilities, classes, old = self.probabilities(X), self.network.classes, self.old_classes
         initial = torch.cat([self.state["initial"], own_scores(probabilities, y)[old:]])
         top = probabilities.max(dim=1).values.mean()
         confidence = torch.cat([self.state["confidence"], top.expand(classes - old)])
         old_X, old_y = self.memory
         present = own_scores(self.probabilities(old_X), old_y)
-        # Without exemplars nothing is known of a class's present scores: they are taken to be as they were.
+        # The present score of a class without exemplars is unknown; it is assumed not to have changed.
         present = torch.where(old_y.bincount(minlength=classes) > 0, present, initial)
-        # (μ⁰ / μᵗ) · (κᵗ / κ of the class's own task), which is 1 for the new classes
+        # (μ⁰/μᵗ)·(κᵗ/κ) for the old classes, 1 for the new ones
         factor = initial / present.clamp(min=SMALLEST) * (top / confidence)
         new = torch.arange(classes, device=self.device) >= old
         factor = torch.where(new, 1.0, factor)
@@ -61,7 +62,7 @@ class IL2M(Replay):
 
 
 def own_scores(scores: Tensor, y: Tensor) -> Tensor:
-    """For each class the mean score that its own samples give it; 0 where it has none.
+    """The mean score of each class on its own samples; 0 for a class without samples.
 
     >>> own_scores(torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]]), torch.tensor([0, 1, 0]))
     tensor([0.7500, 0.7500, 0.0000])

@@ -5,28 +5,28 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from if2net.errors import diverged
-from if2net.study.methods.memory_gradients import MemoryGradients
+from if2net.study.methods.common.memory_gradients import MemoryGradients
 
-DIRECTIONS = 3  # how many task-specific directions are kept out; LOGD's own
-NEGLIGIBLE = 1e-5  # of the old gradients' length: below it, what differs between them is rounding
+DIRECTIONS = 3  # the number of task-specific directions; the authors' value
+NEGLIGIBLE = 1e-5  # relative to the old gradients; smaller differences between them are rounding errors
 
 
 class LOGD(MemoryGradients):
-    """Follows what the old tasks' gradients share and stays orthogonal to what is specific to each; layer by layer.
+    """Follow the shared part of the old tasks' gradients, and avoid the part specific to each task, layer by layer.
 
-    With s = Σg_k the shared part, U the principal directions of the centred g_k and P = I − UUᵀ, a layer's g becomes
-    Pg where ⟨s, Pg⟩ > 0, and else Pg + max(−c, γ)s + cUUᵀs with c = ⟨s, Pg⟩/⟨s, Ps⟩. A single old task has nothing
-    specific to it, and s then always enters. Directions without variance are dropped; the authors' code keeps
-    arbitrary ones in their place. A layer is its weights and biases, and the memory is as GEM's here.
+    The loss is plain cross-entropy on the current task. Let s = Σg_k be the shared part, U the principal directions
+    of the centred g_k, and P = I − UUᵀ. The gradient g of a layer becomes Pg if ⟨s, Pg⟩ > 0, and otherwise
+    Pg + max(−c, γ)s + cUUᵀs with c = ⟨s, Pg⟩/⟨s, Ps⟩. With a single old task U is empty, and s is always added.
+    Exemplars are kept between tasks, as in GEM. Departures: directions without variance are dropped, where the
+    authors' code keeps arbitrary ones; a layer is one weight matrix and its bias.
     """
 
     name = "logd"
-    summary = "layer by layer, off what is specific to old tasks and along what they share"
+    summary = "gradients avoid what is specific to old tasks and follow what they share"
 
-    def combination(self, products: Tensor) -> Tensor:
-        if not products.isfinite().all():  # eigenvectors of such products are an error of another kind
-            raise diverged(self.name)
+    def combine(self, products: Tensor) -> Tensor:
+        if not products.isfinite().all():  # eigh would raise an error that does not name the cause
+            raise self.diverged()
         GG, Gg = products[:, 1:, 1:], products[:, 1:, 0]
         Gs = GG.sum(dim=-1)
         B = specific(GG)
@@ -41,7 +41,7 @@ class LOGD(MemoryGradients):
 
 
 def specific(GG: Tensor) -> Tensor:
-    """B with UUᵀ = GᵀBG: by the eigenvectors of the centred products, B = Σ eᵢeᵢᵀ/λᵢ over the largest λᵢ."""
+    """B with UUᵀ = GᵀBG. With the eigenvectors of the centred products, B = Σ eᵢeᵢᵀ/λᵢ over the largest λᵢ."""
     centred = GG - GG.mean(dim=-1, keepdim=True)
     centred = centred - centred.mean(dim=-2, keepdim=True)
     values, vectors = torch.linalg.eigh((centred + centred.mT) / 2)

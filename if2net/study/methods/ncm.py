@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from if2net.study.methods.discriminants import Linear, class_means, nearest_mean
+from if2net.study.methods.common.discriminants import Linear, class_means, nearest_mean
 from if2net.study.methods.statistical import Statistical
 
 
 @dataclass(frozen=True)
 class NearestClassMeanSettings:
-    """There is nothing to set."""
+    """NCM has no settings."""
 
 
 class NearestClassMean(Statistical):
-    """A sample belongs to the class with the nearest mean, by the Euclidean distance between standardised inputs."""
+    """Assign each sample to the class with the nearest mean, by the Euclidean distance of standardised inputs.
+
+    Only the sums and counts of the classes are kept; there is no loss to minimise.
+    """
 
     name = "ncm"
-    summary = "nearest class mean; keeps sums alone"
+    summary = "nearest class mean; keeps only sums"
     Settings = NearestClassMeanSettings
     gram = False
 

@@ -1,4 +1,4 @@
-"""NN-RW: a network with random weights (Chen and Liu's Broad Learning System), fitted anew to each task."""
+"""NN-RW: a network with random weights, the Broad Learning System (Chen and Liu, 2018)."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.statistics import Statistics
 from if2net.encoder.blocks import Blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
-from if2net.study.methods.base import Costs, Method, bytes_of
+from if2net.study.methods.common.method import Costs, Method, bytes_of
 
-BIAS = 0.1  # the original's column beside the inputs, and beside the feature nodes
-SMALLEST_RIDGE = 1e-12  # of the mean diagonal of AᵀA; less is lost in the rounding of float64
+BIAS = 0.1  # the original's constant column beside the inputs and beside the feature nodes
+SMALLEST_RIDGE = 1e-12  # times the mean diagonal of AᵀA; a smaller ridge is lost in the rounding of float64
 
 
 @dataclass(frozen=True)
 class BroadLearningSettings:
     windows: int = 10  # of feature nodes
-    nodes: int = 10  # a window
-    enhancement: int = 1000  # enhancement nodes; the original takes 11,000 for the whole of MNIST
+    nodes: int = 10  # per window
+    enhancement: int = 1000  # enhancement nodes; the original uses 11,000 for MNIST
     strength: float = 1e-3  # λ of the sparse features
     shrinkage: float = 0.8  # s of the enhancement nodes
     ridge: float = 2.0**-30  # c of the read-out
 
 
 class BroadLearning(Method):
-    """Sparse random features Z, enhancement nodes H on top of them, and a ridge read-out of both. No defence at all.
+    """Fit sparse random features Z, enhancement nodes H on top of them, and a ridge read-out of both to each task.
 
-    Nothing of a task outlives the next one: adding up the statistics of all tasks would be another method, and an
-    analytic continual learner. Departures: the sparse features are solved to their optimum rather than by 50 steps
-    of ADMM, and c is raised where float64 could not tell it from zero.
+    The loss is ‖[Z, H]β − Y‖² + c‖β‖², solved in `_read_out`. The fit is kept until the next task overwrites it;
+    accumulating the statistics of all tasks would be a different method, an analytic continual learner. Departures:
+    the sparse features are solved to their optimum instead of by 50 steps of ADMM, and c is raised if it is too
+    small for float64.
     """
 
     name = "nn-rw"
-    summary = "random features and a ridge read-out (Broad Learning System), fitted anew to each task"
+    summary = "random features and a ridge read-out (Broad Learning System), refitted to each task"
     Settings = BroadLearningSettings
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: BroadLearningSettings) -> None:
@@ -60,8 +61,8 @@ class BroadLearning(Method):
         return self.state["beta"].shape[1] if self.tasks else 0
 
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        found = [(self._respond(part) @ self.state["beta"]).argmax(dim=1) for part in self._samples(X).split(4096)]
-        return torch.cat(found).cpu().numpy()
+        labels = [(self._respond(part) @ self.state["beta"]).argmax(dim=1) for part in self._samples(X).split(4096)]
+        return torch.cat(labels).cpu().numpy()
 
     def tensors(self) -> dict[str, Tensor]:
         return self.state
@@ -73,20 +74,20 @@ class BroadLearning(Method):
         return Costs(bytes_of(self.state), 0, sum(tensor.numel() for tensor in self.state.values()))
 
     def _fit_features(self, X: Tensor, generator: torch.Generator) -> Tensor:
-        """Z: a window's V = argmin ‖AV − X‖² + λ‖V‖₁ rebuilds the inputs from random responses A; Z is XVᵀ."""
+        """Z = XVᵀ, where V = argmin ‖AV − X‖² + λ‖V‖₁ for each window and A holds random responses to X."""
         blocks = Blocks(self.settings.windows, self.settings.nodes)
         random = torch.randn(X.shape[1], blocks.width, generator=generator, dtype=torch.float64).to(self.device)
         low, spread = _range(X @ random)
         statistics = TweakStatistics(blocks, X.shape[1], self.device)
         statistics.add((X @ random - low) / spread, X)
-        # The tweak's squares are halved and averaged over the samples, and so is λ.
+        # `tweak` halves the squares and averages them over the samples, so λ is scaled in the same way.
         weights = tweak(statistics, self.settings.strength / (2 * len(X)))
         low, spread = _range(X @ weights)
         self.state |= {"features": weights, "low": low, "spread": spread}
         return self._features(X)
 
     def _fit_enhancement(self, Z: Tensor, generator: torch.Generator) -> None:
-        """W_h has orthonormal rows, or columns where there are fewer of them; the largest response becomes s."""
+        """Draw W_h with orthonormal rows, or columns if they are fewer, and scale its largest response to s."""
         shape = sorted((Z.shape[1] + 1, self.settings.enhancement), reverse=True)
         orthonormal = torch.linalg.qr(torch.randn(shape, generator=generator, dtype=torch.float64)).Q
         weights = (orthonormal if shape[0] == Z.shape[1] + 1 else orthonormal.T.contiguous()).to(self.device)
@@ -106,14 +107,14 @@ class BroadLearning(Method):
         return (X @ self.state["features"] - self.state["low"]) / self.state["spread"]
 
     def _samples(self, X: np.ndarray) -> Tensor:
-        """Every sample with mean zero and spread one, and the column of the bias."""
+        """Scale each sample to mean 0 and standard deviation 1, and append the bias column."""
         samples = torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64)).to(self.device)
         centred = samples - samples.mean(dim=1, keepdim=True)
         return _with_bias(centred / centred.std(dim=1, keepdim=True).clamp(min=1e-12))
 
 
 def _range(responses: Tensor) -> tuple[Tensor, Tensor]:
-    """The least of every column, and how far it goes from there; a column that never moves is left as it is."""
+    """The minimum and the range of each column. The range of a constant column is set to 1."""
     low, high = responses.aminmax(dim=0)
     return low, torch.where(high > low, high - low, 1.0)
 

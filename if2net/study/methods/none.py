@@ -1,11 +1,14 @@
 """None: plain sequential training, the lower bound."""
 
-from if2net.study.methods.trainer import Trainer
+from if2net.study.methods.common.trainer import Trainer
 
 
 class NoDefence(Trainer):
-    """Nothing against forgetting: only the latest task is remembered."""
+    """Train on each task in turn, with nothing against forgetting.
+
+    The loss is plain cross-entropy over the classes seen so far. Only the network is kept between tasks.
+    """
 
     name = "none"
     summary = "plain sequential training; the lower bound"
-    replays = True
+    graph_safe = True

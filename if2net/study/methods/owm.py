@@ -9,20 +9,25 @@ from torch import Tensor
 
 from if2net.decision.projector import RecursiveProjector, healthy
 from if2net.errors import NumericalError
-from if2net.study.methods.layers import gradient, layers, recorded, set_gradient, with_ones
-from if2net.study.methods.settings import TrainerSettings
-from if2net.study.methods.trainer import Trainer
+from if2net.study.methods.common.network import (
+    append_ones,
+    gradient,
+    layer_inputs_and_outputs,
+    linear_layers,
+    set_gradient,
+)
+from if2net.study.methods.common.trainer import Trainer, TrainerSettings
 
-LONGEST = 10.0  # a layer's gradient is cut to this norm before it is projected
+LARGEST_NORM = 10.0  # the gradient of a layer is clipped to this norm before it is projected
 
 
 @dataclass(frozen=True)
 class OWMSettings(TrainerSettings):
-    """The authors' values for MNIST, unless said. Within a task α falls from `alpha` to `alpha · decay`."""
+    """The authors' values for MNIST, except where noted. Within a task α falls from `alpha` to `alpha · decay`."""
 
-    epochs: int = 10  # theirs: 20
+    epochs: int = 10  # the authors use 20
     batch_size: int = 40
-    rate: float = 0.2  # the projector shrinks gradients: 0.01 learns too little
+    rate: float = 0.2  # the projector shrinks gradients, so that 0.01 would learn too little
     input_alpha: float = 0.9
     input_decay: float = 0.001
     hidden_alpha: float = 1.0
@@ -31,23 +36,24 @@ class OWMSettings(TrainerSettings):
 
 
 class OWM(Trainer):
-    """Each layer's gradient is projected off the inputs that the layer has seen, so that old answers stay.
+    """Project the gradient of each layer onto the directions that its past inputs do not use.
 
-    P ← P − kkᵀ/(α + x̄ᵀk) with k = Px̄ at every step, from the first one on: x̄ is the mean input of the batch with a
-    1 appended for the bias. Momentum acts on projected gradients. The head grows with the classes, where the
-    original has rows for all of them from the start.
+    The loss is plain cross-entropy; its gradient g of each layer becomes gP (`before_step`). Every step updates
+    P ← P − kkᵀ/(α + x̄ᵀk) with k = Px̄, where x̄ is the mean input of the batch with a 1 appended for the bias.
+    Momentum acts on projected gradients. The network and one P per layer are kept between tasks. Departure: the head
+    grows with the classes, where the original has rows for all classes from the start.
     """
 
     name = "owm"
-    summary = "gradients are projected off the mean inputs of all earlier batches"
+    summary = "gradients are projected away from the mean inputs of all earlier batches"
     Settings = OWMSettings
-    replays = True
+    graph_safe = True
 
     def begin(self, X: Tensor, y: Tensor) -> None:
         self.steps = self.batches(len(X)) * self.epochs(len(X))
         self.steps_done = torch.zeros((), dtype=torch.float64, device=self.device)
         self.projectors = []
-        for place, layer in enumerate(layers(self.network)):
+        for place, layer in enumerate(linear_layers(self.network)):
             projector = RecursiveProjector(
                 layer.in_features + 1, alpha=1.0, batch_mean=True, checked=False, device=self.device
             )
@@ -55,24 +61,25 @@ class OWM(Trainer):
             self.projectors.append(projector)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        given, gave = recorded(self.network, X)
-        self.layer_inputs = with_ones(given)
-        return self.cross_entropy(gave[-1], y)
+        inputs, outputs = layer_inputs_and_outputs(self.network, X)
+        self.layer_inputs = append_ones(inputs)
+        return self.cross_entropy(outputs[-1], y)
 
     @torch.no_grad()
     def before_step(self, X: Tensor, y: Tensor) -> None:
+        """Update P with the inputs of this batch, then g ← gP."""
         alphas = self.alphas(progress=self.steps_done / self.steps)
         self.steps_done += 1
         for layer, projector, alpha, rows in zip(
-            layers(self.network), self.projectors, alphas, self.layer_inputs, strict=True
+            linear_layers(self.network), self.projectors, alphas, self.layer_inputs, strict=True
         ):
             projector.alpha = alpha
             projector.update(rows)
             g = gradient(layer)
-            set_gradient(layer, (LONGEST / g.norm()).clamp(max=1.0) * g @ projector.P.float())
+            set_gradient(layer, (LARGEST_NORM / g.norm()).clamp(max=1.0) * g @ projector.P.float())
 
     def alphas(self, progress: Tensor) -> list[float | Tensor]:
-        """α of each layer; the smaller, the more is held fast."""
+        """α of each layer. A smaller α protects old knowledge more."""
         settings = self.settings
         hidden = settings.hidden_alpha * settings.hidden_decay**progress
         return [
@@ -85,7 +92,7 @@ class OWM(Trainer):
         for place, projector in enumerate(self.projectors):
             if not healthy(projector.P):
                 raise NumericalError(
-                    "OWM's projector has lost positive-definiteness: training has diverged or α is too small. "
-                    "Give a smaller rate (owm.rate=0.05), or larger values of input_alpha and hidden_alpha."
+                    "The projector of OWM is no longer positive definite: training has diverged, or α is too small. "
+                    "Set a smaller rate, or larger values of input_alpha and hidden_alpha."
                 )
             self.state[f"P.{place}"] = projector.P

@@ -1,4 +1,4 @@
-"""RanPAC: a random ReLU projection and ridge regression (McDonnell et al. 2023)."""
+"""RanPAC: random projection and ridge regression (McDonnell et al., 2023)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from if2net.decision.statistics import one_hot
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import NumericalError
 from if2net.holdout import held_out
-from if2net.study.methods.discriminants import Linear
+from if2net.study.methods.common.discriminants import Linear
 from if2net.study.methods.statistical import Statistical
 
 RIDGES = [10.0**power for power in range(-8, 9)]
@@ -26,15 +26,16 @@ class RanPACSettings:
 
 
 class RanPAC(Statistical):
-    """β = (G + λI)⁻¹Q of everything learned, with λ chosen at each task on a fifth of that task's data.
+    """Solve β = (G + λI)⁻¹Q, the minimum of ‖Vβ − Y‖² + λ‖β‖² over all tasks, for features V of a random ReLU layer.
 
-    As by its authors: standard normal weights without bias, 17 values of λ, and the least squared error on the fifth
-    of a β fitted to the rest of the task. The fifth is picked by the content of the samples, not by their order.
-    Left out is the fine-tuning of a pretrained backbone on the first task; there is no backbone here.
+    As in the original, the weights are standard normal without bias, and λ is chosen at each task from 17 values:
+    the one with the least squared error on a fifth of the task, for a β fitted to the rest of it. G, Q and λ are
+    kept. Departures: the fifth depends on the content of the samples, not on their order; there is no pretrained
+    backbone to fine-tune on the first task.
     """
 
     name = "ranpac"
-    summary = "random ReLU projection, ridge chosen at each task; keeps no data"
+    summary = "random ReLU projection and a ridge chosen at each task; keeps no data"
     Settings = RanPACSettings
 
     def encoding(self) -> EncoderConfig:
@@ -46,13 +47,13 @@ class RanPAC(Statistical):
         super().count(X, y)
 
     def classifier(self) -> Linear:
-        """At the chosen λ, or the next at which G + λI can be factorised: all tasks may need more than one did."""
+        """Use the chosen λ, or the next one with which G + λI can be factorised; all tasks may need more than one."""
         G, Q, chosen = self.statistics[0].G, self.statistics[0].Q, float(self.state["ridge"])
         _, beta = next(_solutions(G, Q, [ridge for ridge in RIDGES if ridge >= chosen]))
         return beta, Q.new_zeros(Q.shape[1])
 
     def _candidates(self, X: Tensor, y: Tensor) -> Iterator[tuple[float, Tensor]]:
-        """β of this data for each λ: (G + λI)⁻¹Q, which for few samples is had for less as Vᵀ(VVᵀ + λI)⁻¹Y."""
+        """β of this data for each λ: (G + λI)⁻¹Q, or Vᵀ(VVᵀ + λI)⁻¹Y if that is cheaper, for few samples."""
         classes = self.statistics[0].classes
         if len(X) < self.encoder.width:
             V, Y = torch.cat([V.double() for V, _ in self.encoded(X, y)]), one_hot(y, classes, torch.float64)
@@ -76,7 +77,7 @@ class RanPAC(Statistical):
 
 
 def _solutions(G: Tensor, Q: Tensor, ridges: list[float]) -> Iterator[tuple[float, Tensor]]:
-    """Each ridge with (G + λI)⁻¹Q, where there is one: a ridge may be too small for the rounding in G."""
+    """Each λ with (G + λI)⁻¹Q. A λ too small for the rounding errors in G is skipped."""
     for ridge in ridges:
         try:
             yield ridge, solve(G, Q, ridge)

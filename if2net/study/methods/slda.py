@@ -1,11 +1,11 @@
-"""SLDA: streaming linear discriminant analysis (Hayes & Kanan 2020)."""
+"""SLDA: streaming linear discriminant analysis (Hayes and Kanan, 2020)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from if2net.errors import ConfigurationError
-from if2net.study.methods.discriminants import Linear, class_means, linear_discriminant, within_covariance
+from if2net.study.methods.common.discriminants import Linear, class_means, linear_discriminant, within_covariance
 from if2net.study.methods.statistical import Statistical
 
 
@@ -15,14 +15,15 @@ class StreamingLDASettings:
 
     def __post_init__(self) -> None:
         if not 0 < self.shrinkage <= 1:
-            raise ConfigurationError(f"The shrinkage must lie above 0 and at most at 1, not at {self.shrinkage}.")
+            raise ConfigurationError(f"The shrinkage must be above 0 and at most 1, but it is {self.shrinkage}.")
 
 
 class StreamingLDA(Statistical):
-    """Linear discriminants by class means and one covariance for all classes.
+    """Compute linear discriminants from the class means and one covariance for all classes.
 
-    The original updates mean and covariance sample by sample and begins with an OAS estimate; its covariance comes
-    near that of all samples around their class means, which G and Q give exactly and in any order.
+    The statistics n, G and Q are kept; `linear_discriminant` holds the equation. Departure: the original updates
+    mean and covariance sample by sample and starts with an OAS estimate. It approximates the covariance around the
+    class means, which G and Q give exactly and in any order.
     """
 
     name = "slda"

@@ -1,4 +1,4 @@
-"""What the analytic peers share: a frozen encoder, statistics of its features, a classifier solved from these."""
+"""Analytic methods: a frozen encoder, statistics of its features, and a classifier solved from the statistics."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from if2net.decision.statistics import Statistics
 from if2net.encoder import DenseEncoder, EncoderConfig, encoder_config
 from if2net.encoder.rowwise import rowwise, rowwise_product
 from if2net.learning import LEARNING_BLOCK
-from if2net.study.methods.base import Costs, Method, bytes_of
-from if2net.study.methods.discriminants import Linear
+from if2net.study.methods.common.discriminants import Linear
+from if2net.study.methods.common.method import Costs, Method, bytes_of
 
 STATISTICS, STATE = "statistics.", "state."
 
 
 class Statistical(Method):
-    """Counts the features of each task and solves a classifier from all that was counted; no sample is kept.
+    """Accumulate statistics of the features of each task, and solve a classifier from them; no sample is kept.
 
-    The originals classify the features of a trained backbone. Here the encoder is frozen from the first task on and
-    sees the inputs as IF2Net's does: standardised by the first task. Statistics are in float64, whatever the
-    original's precision, so that a covariance from G and a small ridge mean what they say. What a method keeps beside
-    its statistics goes into `state`; all of it is saved, restored and counted.
+    The originals classify the features of a trained backbone. Here the encoder is frozen from the first task on, and
+    its inputs are standardised by the first task, as in IF2Net. Statistics are in float64, so that covariances from
+    G and small ridges are accurate. Whatever a method keeps beside its statistics goes into `state`, which is saved,
+    restored and counted. The classifier of a method, and so its equation, is in `classifier`.
     """
 
     gram = True  # whether the classifier needs G
-    solved: Linear
+    solved: Linear  # the classifier after the last task
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: object) -> None:
         super().__init__(inputs, seed, device, settings)
@@ -46,19 +46,19 @@ class Statistical(Method):
         self.solved = self.classifier()
         self.tasks += 1
 
-    # What a method may override.
+    # Methods override these.
 
     @abstractmethod
     def classifier(self) -> Linear:
-        """What `scores` works with, solved from the statistics; weights and offsets where it is linear."""
+        """Solve the classifier that `scores` uses: weights and offsets if it is linear."""
 
     def scores(self, V: Tensor) -> Tensor:
-        """What a prediction is the largest of, one column a class."""
+        """One score per sample and class. The largest is the prediction."""
         weights, offsets = self.solved
         return rowwise_product(V.to(weights.dtype), weights) + offsets
 
     def encoding(self) -> EncoderConfig:
-        """The inputs themselves, standardised."""
+        """The default encoder: standardised inputs."""
         return encoder_config("linear", self.inputs, bias=False)
 
     def start(self, X: Tensor) -> None:
@@ -81,19 +81,19 @@ class Statistical(Method):
     def features(self, X: Tensor) -> Tensor:
         return self.encoder.encode(X, [])
 
-    # What it shares.
+    # Methods share these.
 
     def empty(self) -> Statistics:
         return Statistics(self.encoder.width, torch.float64, self.device, gram=self.gram)
 
     def encoded(self, X: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """Features and labels, block by block: those of all samples never exist at once."""
+        """Features and labels in blocks, which bounds the memory."""
         for part, labels in zip(X.split(LEARNING_BLOCK), y.split(LEARNING_BLOCK), strict=True):
             yield self.features(part), labels
 
     @property
     def counts(self) -> Tensor:
-        """Samples learned, by class."""
+        """The number of learned samples per class."""
         return torch.cat([part.counts for part in self.statistics])
 
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
@@ -101,11 +101,11 @@ class Statistical(Method):
         return scores.masked_fill(self.counts == 0, -torch.inf).argmax(dim=1).cpu().numpy()
 
     def tensors(self) -> dict[str, Tensor]:
-        found = dict(self.encoder.tensors()) | {STATE + name: value for name, value in self.state.items()}
+        tensors = dict(self.encoder.tensors()) | {STATE + name: value for name, value in self.state.items()}
         for place, part in enumerate(self.statistics):
-            found |= dict(part.tensors(f"{STATISTICS}{place}"))
-            found[f"{STATISTICS}{place}.G"] = torch.tril(part.G)  # above it is memory that nobody has written
-        return found
+            tensors |= dict(part.tensors(f"{STATISTICS}{place}"))
+            tensors[f"{STATISTICS}{place}.G"] = torch.tril(part.G)  # the upper triangle is uninitialised memory
+        return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         tensors = {name: value.to(self.device) for name, value in tensors.items()}

@@ -7,9 +7,8 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from if2net.study.methods import ari
-from if2net.study.methods.ari import ARI, OFFSET, ARISettings, fuse
-from if2net.study.methods.layers import layers
-from if2net.study.methods.task_networks import recorded
+from if2net.study.methods.ari import ARI, OFFSET, ARISettings, fuse, run_task_networks
+from if2net.study.methods.common.network import linear_layers
 
 CLASSES_OF = {0: (0, 1), 1: (2, 3), 2: (4, 5)}
 
@@ -27,9 +26,9 @@ def before_third_task(**settings):
     tasks = list(stream())
     for X, y in tasks[:2]:
         method.learn(X.numpy(), y.numpy())
-    method._make_room(6)
+    method._add_classes(6)
     method.begin(*tasks[2])
-    method.optimiser = torch.optim.SGD(method.trained(), lr=method.settings.rate, momentum=method.settings.momentum)
+    method.optimiser = torch.optim.SGD(method.trainable(), lr=method.settings.rate, momentum=method.settings.momentum)
     return method, *(torch.cat([tasks[0][part][:7], tasks[2][part][:9]]) for part in (0, 1))
 
 
@@ -98,7 +97,7 @@ def test_each_sample_goes_through_the_network_of_its_own_task(scope):
     task = y // 2
     first, _ = method.descents(X, y, task)
     elsewhere = X.flip(0) + 1
-    given, gave = recorded(method.network, elsewhere, first, task[:, None] == task)
+    given, gave = run_task_networks(method.network, elsewhere, first, task[:, None] == task)
     for number in (0, 2):
         mine = task == number
         own = copy.deepcopy(method.network)
@@ -110,7 +109,7 @@ def test_each_sample_goes_through_the_network_of_its_own_task(scope):
         assert (logits - common).abs().max() > 0.1
         torch.testing.assert_close(gave[method.network.head].detach()[mine], logits)
         torch.testing.assert_close(given[method.network.head].detach()[mine], last)
-    assert set(given) == set(gave) == set(layers(method.network))
+    assert set(given) == set(gave) == set(linear_layers(method.network))
 
 
 @pytest.mark.parametrize("elements", [1, 50, ari.ELEMENTS])

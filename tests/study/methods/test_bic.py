@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from if2net.study.methods.bic import EVERY, PENALTY, BiC, newest_correction
-from if2net.study.methods.distillation import DistillationSettings
+from if2net.study.methods.bic import HOLD_OUT_EVERY, PENALTY, BiC, newest_correction
+from if2net.study.methods.common.distillation import DistillationSettings
 
 
 class Watched(BiC):
@@ -52,7 +52,7 @@ def test_the_memory_is_even_and_holds_its_own_hold_out(method):
         method.learn(X.numpy(), y.numpy())
     X, y = method.memory
     assert y.bincount().tolist() == [10] * 6
-    assert method.held_out(y).sum() == 6 * 10 // EVERY
+    assert method.held_out(y).sum() == 6 * 10 // HOLD_OUT_EVERY
 
 
 def test_the_correction_is_the_best_one():
@@ -79,7 +79,7 @@ def test_only_the_newest_classes_are_corrected_and_the_teacher_with_them(method)
     assert shift[:2].tolist() == [0, 0]
     assert scale[2] == scale[3] != 1
     X, y = tasks[2]
-    method._make_room(6)
+    method._add_classes(6)
     method.begin(X, y)
     logits, teacher = method.network(X), method.teacher(X)[:, :4] * scale + shift
     share, p = 4 / 6, (teacher / 2).softmax(dim=1)

@@ -5,7 +5,7 @@ import torch
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import BLOCK
 from if2net.errors import NumericalError
-from if2net.study.methods.discriminants import correlation, mahalanobis, shrunk, whitening, within_covariance
+from if2net.study.methods.common.discriminants import correlation, mahalanobis, shrunk, whitening, within_covariance
 
 
 def counted(V, y, classes):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from if2net.study.methods.distillation import Distillation, DistillationSettings
+from if2net.study.methods.common.distillation import Distillation, DistillationSettings
 
 
 class Plain(Distillation):

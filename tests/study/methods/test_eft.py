@@ -57,7 +57,7 @@ def test_the_branch_is_the_equation():
 def test_the_loss_drives_features_apart_until_their_distance_is_one():
     method = learned(TASKS[:2])
     X, y = (torch.from_numpy(part) for part in TASKS[2])
-    method._make_room(6)
+    method._add_classes(6)
     method.begin(X, y)
     features = [method.network.branch(X, task).detach() for task in range(3)]
     distances = [float((features[2] - earlier).square().sum().sqrt()) / len(X) for earlier in features[:2]]

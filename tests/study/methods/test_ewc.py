@@ -28,7 +28,7 @@ def test_the_fisher_is_exact_over_the_classes_that_the_loss_was_over(scope, firs
             gradients = torch.autograd.grad(log_p[label], parameters, retain_graph=True)
             for total, gradient in zip(expected, gradients, strict=True):
                 total += log_p[label].exp().detach() * gradient**2 / len(X)
-    for found, wanted in zip(method.measured(X), expected, strict=True):
+    for found, wanted in zip(method.measure_importance(X), expected, strict=True):
         torch.testing.assert_close(found, wanted)
 
 
@@ -37,7 +37,7 @@ def test_one_parabola_has_the_slope_of_all_tasks_terms():
     for number in range(3):
         X, y = task(number)
         method.learn(X, y)
-        terms.append((method.position()[0], method.measured(torch.from_numpy(X))[0]))
+        terms.append((method.copy_parameters()[0], method.measure_importance(torch.from_numpy(X))[0]))
     theta = torch.randn_like(method.anchor[0])
     wanted = sum(fisher * (theta - anchor) for anchor, fisher in terms)
     torch.testing.assert_close(method.importance[0] * (theta - method.anchor[0]), wanted)
@@ -48,7 +48,7 @@ def test_no_more_samples_are_used_than_asked_for():
     X, y = task(0)
     for method in (few, all_of_them):
         method.learn(X, y)
-    alone = [few.measured(torch.from_numpy(row[None]))[0] for row in X]
+    alone = [few.measure_importance(torch.from_numpy(row[None]))[0] for row in X]
     drawn = few.state["importance.hidden.0.weight"]
     assert sum(torch.allclose(drawn, one) for one in alone) == 1
     torch.testing.assert_close(all_of_them.state["importance.hidden.0.weight"], torch.stack(alone).mean(dim=0))

@@ -4,8 +4,8 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional as F
 
+from if2net.study.methods.common.network import append_ones, gradient, layer_inputs_and_outputs, linear_layers
 from if2net.study.methods.fs_dgpm import FSDGPM, FSDGPMSettings, basis
-from if2net.study.methods.layers import gradient, layers, recorded, with_ones
 
 SMALL = {"hidden": 10, "depth": 2, "epochs": 1, "steps": 20, "memory": 24, "batch_size": 8}
 ENERGY = 0.9
@@ -18,7 +18,7 @@ def prepared(tasks=1, **settings):
     for task in range(tasks):
         method.learn(random.normal(size=(30, 6)), np.arange(30) % 2 + 2 * task)
     X, y = torch.randn(8, 6, generator=torch.Generator().manual_seed(1)), torch.arange(8) % 2 + 2 * tasks
-    method._make_room(2 * tasks + 2)
+    method._add_classes(2 * tasks + 2)
     method.begin(X, y)
     return method, X, y
 
@@ -62,10 +62,10 @@ def test_the_loss_is_taken_after_the_ascents(tasks):
 def test_steps_leave_the_old_subspace_and_the_head_is_free():
     method, X, y = prepared()
     method.loss(X, y).backward()
-    before = [gradient(layer) for layer in layers(method.network)]
+    before = [gradient(layer) for layer in linear_layers(method.network)]
     cut = min(1.0, 2 / float(torch.cat([g.flatten() for g in before]).norm()))
     method.before_step(X, y)
-    after = [gradient(layer) for layer in layers(method.network)]
+    after = [gradient(layer) for layer in linear_layers(method.network)]
     for U, old, new in zip(method.bases, before, after, strict=False):
         assert (old @ U).norm() > 0
         assert (new @ U).norm() < 1e-3 * (old @ U).norm()  # σ(10) is not quite 1
@@ -78,9 +78,9 @@ def test_an_unimportant_direction_is_free_again():
     with torch.no_grad():
         method.importances[0][0] = -5.0
     method.loss(X, y).backward()
-    before = gradient(layers(method.network)[0])
+    before = gradient(linear_layers(method.network)[0])
     method.before_step(X, y)
-    along = gradient(layers(method.network)[0]) @ method.bases[0]
+    along = gradient(linear_layers(method.network)[0]) @ method.bases[0]
     assert along[:, 0].norm() > 0.5 * (before @ method.bases[0])[:, 0].norm() > 0
     assert along[:, 1:].norm() < 1e-3 * (before @ method.bases[0]).norm()
 
@@ -114,7 +114,7 @@ def test_the_basis_is_the_smallest_that_holds_enough_of_the_energy():
 
 def test_bases_grow_with_the_tasks():
     method, _, _ = prepared(tasks=2, energy=0.5, energy_growth=0.3, basis_samples=100)
-    inputs = with_ones(recorded(method.network, method.memory[0])[0])
+    inputs = append_ones(layer_inputs_and_outputs(method.network, method.memory[0])[0])
     for U, rows in zip(method.bases, inputs, strict=False):
         share = (rows @ U).square().sum() / rows.square().sum()
         assert share >= 0.8 - 1e-5

@@ -3,8 +3,8 @@ from itertools import product
 import pytest
 import torch
 
+from if2net.study.methods.common.memory_gradients import MemoryGradientsSettings
 from if2net.study.methods.gem import GEM, RIDGE, dual
-from if2net.study.methods.memory_gradients import MemoryGradientsSettings
 
 
 def vectors(tasks, seed, scale=1.0):
@@ -36,7 +36,7 @@ def combined(g, G, strength):
     rows = torch.cat([g[None], G])
     # As two layers, to see that they are taken as one vector.
     products = torch.stack([part @ part.T for part in rows.split([5, 15], dim=1)])
-    weights = method.combination(products)
+    weights = method.combine(products)
     assert torch.equal(weights[0], weights[1])
     return weights[0] @ rows
 

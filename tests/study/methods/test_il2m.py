@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from if2net.study.methods.common.replay import ReplaySettings
 from if2net.study.methods.il2m import IL2M
-from if2net.study.methods.replay import ReplaySettings
 
 
 def stream():

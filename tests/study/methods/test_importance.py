@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from if2net.errors import ConfigurationError
-from if2net.study.methods import importance
+from if2net.study.methods.common import importance
+from if2net.study.methods.common.network import Network
 from if2net.study.methods.ewc import EWC
 from if2net.study.methods.mas import MAS
-from if2net.study.methods.network import Network
 from if2net.study.methods.none import NoDefence
 from if2net.study.methods.online_ewc import OnlineEWC
 from if2net.study.methods.si import SI
@@ -119,7 +119,7 @@ def test_new_rows_have_no_importance_and_start_at_their_anchor(kind, scope):
     method = learned(kind, 1, scope=scope)
     kept = {name: value.clone() for name, value in method.state.items()}
     X, y = (torch.as_tensor(part) for part in task(1))
-    method._make_room(4)
+    method._add_classes(4)
     method.begin(X, y)
     for name in ("weight", "bias"):
         index = [key for key, _ in method.network.named_parameters()].index(f"head.{name}")

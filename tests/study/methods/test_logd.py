@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from if2net.study.methods.common.memory_gradients import MemoryGradientsSettings
 from if2net.study.methods.logd import LOGD
-from if2net.study.methods.memory_gradients import MemoryGradientsSettings
 
 GAMMA = 0.5
 
@@ -17,7 +17,7 @@ def vectors(tasks, seed, sign):
 def combined(layers):
     method = LOGD(6, 0, torch.device("cpu"), MemoryGradientsSettings(strength=GAMMA))
     rows = [torch.cat([g[None], G]) for g, G in layers]
-    weights = method.combination(torch.stack([layer @ layer.T for layer in rows]))
+    weights = method.combine(torch.stack([layer @ layer.T for layer in rows]))
     return [weight @ layer for weight, layer in zip(weights, rows, strict=True)]
 
 

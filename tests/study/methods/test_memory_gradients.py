@@ -2,9 +2,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from if2net.study.methods.common.memory_gradients import MemoryGradientsSettings
+from if2net.study.methods.common.network import join, linear_layers
 from if2net.study.methods.gem import GEM
-from if2net.study.methods.layers import joined, layers
-from if2net.study.methods.memory_gradients import MemoryGradientsSettings
 
 SMALL = {"hidden": 8, "depth": 2, "epochs": 1, "steps": 5, "memory": 24}
 
@@ -16,7 +16,7 @@ def after_two_tasks():
     for task in range(2):
         method.learn(random.normal(size=(30, 6)), np.arange(30) % 2 + 2 * task)
     X, y = torch.randn(10, 6, generator=torch.Generator().manual_seed(0)), torch.arange(10) % 2 + 4
-    method._make_room(6)
+    method._add_classes(6)
     method.begin(X, y)
     return method, X, y
 
@@ -26,28 +26,29 @@ def test_the_gradients_of_all_old_tasks_are_those_of_one_task_after_the_other():
     together = method.memory_gradients()
     method.begin(*method.memory)  # draws the same samples again
     for task, (start, end) in enumerate(method.spans):
-        X, y = method.memory_of(task)
-        drawn = torch.randint(start, end, (256,), generator=method.random) - start
+        X, y = method.memory
+        drawn = torch.randint(start, end, (256,), generator=method.random)
+        assert set(method.state["memory.task"][start:end].tolist()) == {task}
         loss = F.cross_entropy(method.network(X[drawn]), y[drawn])
         alone = torch.autograd.grad(loss, list(method.network.parameters()))
         for found, weight, bias in zip(together, alone[::2], alone[1::2], strict=True):
-            torch.testing.assert_close(found[task], joined(weight, bias))
+            torch.testing.assert_close(found[task], join(weight, bias))
 
 
 def test_the_combination_is_of_the_batch_first_and_then_of_the_old_tasks_in_order():
     method, X, y = after_two_tasks()
     method.loss(X, y).backward()
-    own = [joined(layer.weight.grad, layer.bias.grad) for layer in layers(method.network)]
+    own = [join(layer.weight.grad, layer.bias.grad) for layer in linear_layers(method.network)]
     old = method.memory_gradients()
     method.begin(X, y)
     weights = torch.tensor([[1.0, 2.0, 3.0], [-1.0, 0.0, 1.0], [0.0, 0.5, 0.0]])
     seen = []
-    method.combination = lambda products: (seen.append(products), weights)[1]
+    method.combine = lambda products: (seen.append(products), weights)[1]
     method.before_step(X, y)
-    for place, layer in enumerate(layers(method.network)):
+    for place, layer in enumerate(linear_layers(method.network)):
         rows = torch.stack([own[place], *old[place]])
         expected = (weights[place, :, None, None] * rows).sum(dim=0)
-        torch.testing.assert_close(joined(layer.weight.grad, layer.bias.grad), expected)
+        torch.testing.assert_close(join(layer.weight.grad, layer.bias.grad), expected)
         flat = rows.flatten(1).double()
         torch.testing.assert_close(seen[0][place], flat @ flat.T, rtol=1e-4, atol=1e-6)
 

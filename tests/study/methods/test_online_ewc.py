@@ -13,7 +13,7 @@ def test_the_old_fisher_decays_and_the_anchor_is_the_latest():
     for number in range(3):
         X = np.random.default_rng(number).normal(size=(40, 4)).astype(np.float32)
         method.learn(X, 2 * number + np.arange(40) % 2)
-        expected = 0.5 * expected + method.measured(torch.from_numpy(X))[0]
+        expected = 0.5 * expected + method.measure_importance(torch.from_numpy(X))[0]
     torch.testing.assert_close(method.state["importance.hidden.0.weight"], expected)
     assert torch.equal(method.state["anchor.hidden.0.weight"], method.network.hidden[0].weight)
 

@@ -4,7 +4,7 @@ import torch
 
 from if2net.decision.projector import projector
 from if2net.errors import NumericalError
-from if2net.study.methods.layers import gradient, layers
+from if2net.study.methods.common.network import gradient, linear_layers
 from if2net.study.methods.owm import OWM, OWMSettings
 
 SMALL = {"hidden": 10, "depth": 2, "epochs": 2, "steps": 12, "batch_size": 8, "rate": 0.05}
@@ -45,9 +45,9 @@ def test_a_gradient_is_cut_and_then_projected_with_the_step_s_own_inputs_taken_i
     method.begin(X, y)
     method.network.zero_grad()
     method.loss(X, y).backward()
-    before = [gradient(layer) for layer in layers(method.network)]
+    before = [gradient(layer) for layer in linear_layers(method.network)]
     method.before_step(X, y)
-    for place, (layer, g) in enumerate(zip(layers(method.network), before, strict=True)):
+    for place, (layer, g) in enumerate(zip(linear_layers(method.network), before, strict=True)):
         P = method.projectors[place].P
         assert (method.state[f"P.{place}"] != P).any()
         cut = g * min(1.0, 10 / float(g.norm()))

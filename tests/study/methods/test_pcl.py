@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.study.methods.pcl import PCL, PCLSettings, _normalised
+from if2net.study.methods.pcl import PCL, PCLSettings, _normalise
 
 RANDOM = np.random.default_rng(0)
 CENTRES = 3 * RANDOM.normal(size=(6, 12))
@@ -30,17 +30,19 @@ def started(tasks, following, **settings):
     """A method in front of the first step of a task, a little away from where its networks start."""
     method = learned(tasks, **settings)
     X, y = (torch.from_numpy(part) for part in following)
-    method._make_room(int(y.max()) + 1)
+    method._add_classes(int(y.max()) + 1)
     method.begin(X, y)
     with torch.no_grad():
         for part in method._one_class():
-            part[method.old :] += 0.1 * torch.randn(part[method.old :].shape, generator=method.generator(9))
+            part[method.old_classes :] += 0.1 * torch.randn(
+                part[method.old_classes :].shape, generator=method.generator(9)
+            )
     return method, X, y
 
 
 def test_the_one_class_loss_is_that_of_double_backpropagation():
     method, X, y = started(TASKS[:1], TASKS[1], dropout=0.0, sharing=0.3)
-    X = _normalised(X)
+    X = _normalise(X)
     losses = method.one_class_losses(X, y - 2)
     gradients = torch.autograd.grad(losses.sum(), method._one_class())
     for label in (2, 3):
@@ -74,9 +76,9 @@ def test_every_network_is_clipped_by_its_own_norm():
 def test_new_classes_start_from_the_mean_and_old_networks_stay_to_the_bit():
     method = learned(TASKS[:1])
     before = [part.detach().clone() for part in method._one_class()]
-    X = _normalised(torch.from_numpy(TASKS[0][0]))
+    X = _normalise(torch.from_numpy(TASKS[0][0]))
     softmax = method.logits(X)[0]
-    method._make_room(4)
+    method._add_classes(4)
     for old, new in zip(before, method._one_class(), strict=True):
         torch.testing.assert_close(new[2:], old.mean(dim=0, keepdim=True).expand_as(new[2:]))
     method = learned(TASKS)
@@ -88,7 +90,7 @@ def test_scores_subtract_the_other_classes_and_leave_one_candidate_a_task():
     method = learned(TASKS)
     X = torch.from_numpy(TASKS[1][0][:7])
     scores = method.scores(X)
-    for place, x in enumerate(_normalised(X)):
+    for place, x in enumerate(_normalise(X)):
         for rows, logits in zip(method.rows(), method.logits(x[None]), strict=True):
             label = rows.start + int(logits.argmax())
             others = torch.stack([W for other, W in enumerate(method.network.first) if other != label]).mean(dim=0)

@@ -25,7 +25,7 @@ def in_second_task(**changes):
     method = make(**changes)
     (X, y), second = stream(2)
     method.learn(X.numpy(), y.numpy())
-    method._make_room(4)
+    method._add_classes(4)
     method.begin(*second)
     return method, *second
 
@@ -40,7 +40,7 @@ def test_training_the_sum_is_training_the_new_module():
     new = [(total - old).detach().requires_grad_() for total, old in zip(sums, frozen[0], strict=True)]
     head = [parameter.detach().clone().requires_grad_() for parameter in method.network.head.parameters()]
     apart = torch.optim.SGD([*new, *head], lr=0.01, momentum=0.9)
-    method.optimiser = torch.optim.SGD(method.trained(), lr=0.01, momentum=0.9)
+    method.optimiser = torch.optim.SGD(method.trainable(), lr=0.01, momentum=0.9)
     for _ in range(20):
         method.step(X, y)
         logits = logits_of(X, frozen, new, head)
@@ -91,7 +91,7 @@ def test_distillation_gains_weight():
     method = make()
     weights = []
     for method.tasks in range(1, 5):
-        weights.append(method.weight())
+        weights.append(method.distillation_weight())
     assert weights == [1.0, 2.5, 5.0, 7.5]
 
 

@@ -53,7 +53,7 @@ def test_importance_is_the_share_over_the_distance_summed_over_tasks():
 def test_the_shares_add_up_to_the_fall_of_the_loss():
     # Small steps on all samples at once: the sum is the integral then.
     method, untrained = learned(1, momentum=0.0, steps=300), Traced(SI.Settings(hidden=6, depth=1))
-    untrained._make_room(2)
+    untrained._add_classes(2)
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
     with torch.no_grad():
         fall = untrained.loss(X, torch.arange(40) % 2) - method.loss(X, torch.arange(40) % 2)

@@ -1,4 +1,4 @@
-"""What a network learns from its predecessor; shared by BiC and RPS-Net."""
+"""Replay with distillation from the network before the task; shared by BiC and RPS-Net."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net.study.methods.network import Network
-from if2net.study.methods.replay import Replay, ReplaySettings
+from if2net.study.methods.common.network import Network
+from if2net.study.methods.common.replay import Replay, ReplaySettings
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class DistillationSettings(ReplaySettings):
 
 
 class Distillation(Replay):
-    """Replay, with the network as it was before the task for a teacher.
+    """Replay in which the network before the task is the teacher.
 
-    The teacher is the network that is kept between tasks anyway, so it adds nothing to what is kept.
+    The teacher adds nothing to the state: the network is kept between tasks in any case.
     """
 
     Settings = DistillationSettings
@@ -30,6 +30,6 @@ class Distillation(Replay):
         self.teacher = copy.deepcopy(self.network).requires_grad_(False)
 
     def divergence(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The terms p·log(p/q) of KL(p‖q), a column a class; p is the softened target, q the softened logits."""
+        """The terms p·log(p/q) of KL(p‖q) per class, where p = softmax(target/T) and q = softmax(logits/T)."""
         q, p = (F.log_softmax(values / self.settings.temperature, dim=1) for values in (logits, target))
         return F.kl_div(q, p, reduction="none", log_target=True)

@@ -1,4 +1,4 @@
-"""The memory of exemplars, and the trainer of the methods that have one."""
+"""A memory of exemplars, and training on the task together with the memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import ConfigurationError
-from if2net.study.methods.base import Costs
-from if2net.study.methods.settings import TrainerSettings
-from if2net.study.methods.trainer import Trainer
+from if2net.study.methods.common.trainer import Trainer, TrainerSettings
 
 
 @dataclass(frozen=True)
@@ -21,16 +19,16 @@ class ReplaySettings(TrainerSettings):
         super().__post_init__()
         if self.scope != "seen":
             raise ConfigurationError(
-                "Exemplars of old classes have no place in a loss over the current task's classes alone; "
+                "A loss over the current task's classes cannot use exemplars of earlier classes; "
                 "leave the scope of a method with a memory at `seen`."
             )
 
 
 class Replay(Trainer):
-    """Trains on the task and on exemplars of the earlier ones.
+    """Train on the current task and on exemplars of earlier tasks.
 
-    All methods have the same memory: the budget is shared evenly between the classes seen so far, and which samples
-    of a class are kept is drawn at random.
+    All methods use the same memory. Its budget is divided evenly among the classes seen so far, and the exemplars of
+    a class are drawn at random.
     """
 
     Settings = ReplaySettings
@@ -43,13 +41,8 @@ class Replay(Trainer):
 
     @property
     def memory(self) -> tuple[Tensor, Tensor]:
-        """The exemplars of the tasks before the current one."""
+        """The exemplars of earlier tasks and their labels."""
         return self.state["memory.X"], self.state["memory.y"]
-
-    def memory_of(self, task: int) -> tuple[Tensor, Tensor]:
-        chosen = self.state["memory.task"] == task
-        X, y = self.memory
-        return X[chosen], y[chosen]
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         old_X, old_y = self.memory
@@ -59,20 +52,19 @@ class Replay(Trainer):
         self.remember(X, y)
 
     def remember(self, X: Tensor, y: Tensor) -> None:
-        """Take exemplars of the current task in, and let go of as many old ones as the budget asks for."""
+        """Add exemplars of the current task, and drop old ones until the memory is within its budget."""
         old_X, old_y = self.memory
         X, y = torch.cat([old_X, X]), torch.cat([old_y, y])
         tasks = torch.cat([self.state["memory.task"], torch.full_like(y[len(old_y) :], self.tasks)])
-        kept = self._evenly(y)
+        kept = self.choose_exemplars(y)
         self.state |= {"memory.X": X[kept], "memory.y": y[kept], "memory.task": tasks[kept]}
 
-    def costs(self) -> Costs:
-        costs = super().costs()
-        return Costs(costs.state_bytes, len(self.state["memory.y"]), costs.parameters)
-
-    def _evenly(self, y: Tensor) -> Tensor:
-        """⌊K/|S|⌋ samples of every class, drawn at random."""
+    def choose_exemplars(self, y: Tensor) -> Tensor:
+        """Draw ⌊memory / classes⌋ samples of each class at random, and return their indices in ascending order."""
         share = self.settings.memory // int(y.max() + 1)
         shuffled = torch.randperm(len(y), generator=self.generator(salt=3)).to(y.device)
         chosen = [shuffled[y[shuffled] == label][:share] for label in y.unique().tolist()]
         return torch.cat(chosen).sort().values
+
+    def exemplars(self) -> int:
+        return len(self.state["memory.y"])

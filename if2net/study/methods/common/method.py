@@ -1,4 +1,4 @@
-"""What every compared method is: learn a task, predict. One file a method, all of them in the registry."""
+"""The interface of a compared method: learn one task after another, and predict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Costs:
-    """What a method keeps between tasks."""
+    """The size of the state that a method keeps between tasks."""
 
     state_bytes: int
     exemplars: int
@@ -21,10 +21,10 @@ class Costs:
 
 
 class Method(ABC):
-    """Learns tasks one after the other. It is handed the current task's training data and nothing else.
+    """A method that learns tasks one after another and sees only the training data of the current task.
 
-    Classes are numbered by their place in the stream. A method draws randomness only from its seed and the number
-    of the task, so that going on from a saved state gives the uninterrupted result.
+    Classes are numbered in the order in which the stream brings them. All randomness comes from the seed and the
+    number of the task, so a run resumed from a saved state gives the same result as an uninterrupted one.
     """
 
     name: ClassVar[str]
@@ -33,19 +33,19 @@ class Method(ABC):
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: Any) -> None:
         self.inputs, self.seed, self.device, self.settings = inputs, seed, device, settings
-        self.tasks = 0
+        self.tasks = 0  # learned so far
 
     @classmethod
     def defaults(cls, protocol: str) -> dict[str, Any]:
-        """Settings that differ from the dataclass's own under this protocol."""
+        """Settings whose default depends on the protocol."""
         return {}
 
     def generator(self, salt: int) -> torch.Generator:
-        """Randomness that depends on the seed, the number of the task and the salt alone."""
+        """Create a CPU generator that depends only on the seed, the number of the task and the salt."""
         return torch.Generator().manual_seed((self.seed * 1009 + self.tasks) * 97 + salt)
 
     def device_generator(self, salt: int) -> torch.Generator:
-        """The same, for what is drawn where it is used, at every step."""
+        """Create such a generator on the method's device, for random numbers drawn at every step."""
         return torch.Generator(self.device).manual_seed(self.generator(salt).initial_seed())
 
     @abstractmethod
@@ -54,19 +54,21 @@ class Method(ABC):
 
     @abstractmethod
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        """The class of every sample. Only IF2Net has a use for `task` (aware) and `transductive`."""
+        """Predict the class of each sample. Only IF2Net uses `task` and `transductive`."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """Everything kept between tasks."""
+        """The whole state that is kept between tasks."""
 
     @abstractmethod
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Go on from what `tensors` gave."""
+        """Resume from the result of `tensors`. The caller sets `tasks` first."""
 
     @abstractmethod
-    def costs(self) -> Costs: ...
+    def costs(self) -> Costs:
+        """Measure the state."""
 
 
 def bytes_of(tensors: dict[str, Tensor]) -> int:
+    """Total size of the tensors in bytes."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())

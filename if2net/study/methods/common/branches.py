@@ -1,4 +1,4 @@
-"""What the methods share that give every task features of its own: one head, each row of which reads one task's."""
+"""Networks with separate features for each task; shared by EFT and PCL."""
 
 from __future__ import annotations
 
@@ -11,34 +11,33 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from if2net.errors import ConfigurationError
-from if2net.study.methods.network import Network
-from if2net.study.methods.settings import TrainerSettings
-from if2net.study.methods.trainer import Trainer
+from if2net.study.methods.common.network import Network
+from if2net.study.methods.common.trainer import Trainer, TrainerSettings
 
 
 @dataclass(frozen=True)
 class BranchesSettings(TrainerSettings):
-    scope: str = "current"  # the only one: rows of earlier tasks do not read the features of this one
+    scope: str = "current"  # the only choice: head rows of earlier tasks do not read the features of this task
 
     def __post_init__(self) -> None:
         if self.scope != "current":
-            raise ConfigurationError("Every task has its own features in this method; leave its scope at `current`.")
+            raise ConfigurationError("This method has separate features per task; leave its scope at `current`.")
 
 
 class BranchedNetwork(Network, ABC):
-    """A network that grows a branch, whatever that is, with each task."""
+    """A network that gains one branch per task. Each head row reads the features of one branch."""
 
     @abstractmethod
     def grow_branch(self) -> None:
-        """Make room for one more task."""
+        """Add the branch of the next task."""
 
     @abstractmethod
     def branch(self, X: Tensor, task: int) -> Tensor:
-        """The features of this task."""
+        """The features of the task's branch."""
 
 
 class Branches(Trainer):
-    """Trains one branch a task, and the rows of the head that belong to it."""
+    """Train one branch per task, and the head rows that belong to it."""
 
     Settings = BranchesSettings
     network: BranchedNetwork
@@ -52,11 +51,11 @@ class Branches(Trainer):
         self.state["ends"] = torch.cat([ends, ends.new_tensor([self.network.classes])])
 
     def rows(self) -> list[slice]:
-        """The rows of the head that belong to each task."""
+        """The head rows of each task."""
         return [slice(start, end) for start, end in itertools.pairwise(self.state["ends"].tolist())]
 
     def logits(self, X: Tensor) -> list[Tensor]:
-        """Each task's own classifier."""
+        """The logits of each task's own classifier."""
         head = self.network.head
         return [
             F.linear(self.network.branch(X, task), head.weight[rows], head.bias[rows])

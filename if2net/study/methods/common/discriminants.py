@@ -1,4 +1,4 @@
-"""Classifiers from class means and covariances, which are functions of the statistics n, G and Q."""
+"""Classifiers by class means and covariances, computed from the statistics n, G and Q."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric
 from if2net.errors import NumericalError
 
-# Weights, S × C, and offsets of linear scores Vw + b.
+# The weights (S × C) and offsets (C) of linear scores Vw + b.
 Linear = tuple[Tensor, Tensor]
 
 
 def class_means(statistics: Statistics) -> Tensor:
-    """μ_k = Q_k / n_k, one row a class; zeros for a class without samples.
+    """μ_k = Q_k / n_k, one row per class; zeros for a class without samples.
 
     >>> statistics = Statistics(width=2)
     >>> statistics.grow(2)
@@ -27,7 +27,7 @@ def class_means(statistics: Statistics) -> Tensor:
 
 
 def within_covariance(statistics: Statistics) -> Tensor:
-    """Σ = (G − Σ_k n_k μ_k μ_kᵀ) / n, the spread of the samples around their own class mean.
+    """Σ = (G − Σ_k n_k μ_k μ_kᵀ) / n, the covariance of the samples around their class means.
 
     >>> statistics = Statistics(width=1)
     >>> statistics.grow(2)
@@ -40,7 +40,7 @@ def within_covariance(statistics: Statistics) -> Tensor:
 
 
 def nearest_mean(means: Tensor) -> Linear:
-    """argmin_k ‖v − μ_k‖² = argmax_k vᵀμ_k − ‖μ_k‖²/2.
+    """The scores vᵀμ_k − ‖μ_k‖²/2, which are largest for the least ‖v − μ_k‖².
 
     >>> weights, offsets = nearest_mean(torch.tensor([[0.0], [4.0]]))
     >>> (torch.tensor([[1.0], [3.0]]) @ weights + offsets).argmax(dim=1).tolist()
@@ -50,7 +50,7 @@ def nearest_mean(means: Tensor) -> Linear:
 
 
 def linear_discriminant(means: Tensor, covariance: Tensor, shrinkage: float) -> Linear:
-    """w_k = Σ_ε⁻¹μ_k and b_k = −μ_kᵀw_k/2 with Σ_ε = (1 − ε)Σ + εI; no class is likelier beforehand.
+    """w_k = Σ_ε⁻¹μ_k and b_k = −μ_kᵀw_k/2 with Σ_ε = (1 − ε)Σ + εI, for equal class priors.
 
     >>> means, covariance = torch.tensor([[0.0], [4.0]]), torch.tensor([[2.0]])
     >>> linear_discriminant(means, covariance, shrinkage=0.5)
@@ -61,26 +61,26 @@ def linear_discriminant(means: Tensor, covariance: Tensor, shrinkage: float) -> 
 
 
 def shrunk(covariance: Tensor, diagonal: float, off_diagonal: float) -> Tensor:
-    """Σ + γ₁d̄I + γ₂ō(J − I), where d̄ is the mean on the diagonal, ō the mean beside it, and J is all ones.
+    """Σ + γ₁d̄I + γ₂ō(J − I), where d̄ is the mean on the diagonal, ō the mean off it, and J is all ones.
 
-    For γ₁ ≥ γ₂ it is never indefinite. The mean beside the diagonal is that of all entries: with the zeros of
-    features that do not move left out, ō can exceed d̄ and this would no longer hold.
+    The result is positive semidefinite if γ₁ ≥ γ₂. The mean ō includes the zeros of constant features; without them
+    ō could exceed d̄, and the result could be indefinite.
 
     >>> shrunk(torch.tensor([[2.0, 1.0], [1.0, 4.0]]), diagonal=1.0, off_diagonal=0.5)
     tensor([[5.0000, 1.5000],
             [1.5000, 7.0000]])
     """
     size, trace = len(covariance), covariance.diagonal().sum()
-    beside = off_diagonal * (covariance.sum() - trace) / max(size * (size - 1), 1)
-    result = covariance + beside
-    result.diagonal().add_(diagonal * trace / size - beside)
+    off_mean = off_diagonal * (covariance.sum() - trace) / max(size * (size - 1), 1)
+    result = covariance + off_mean
+    result.diagonal().add_(diagonal * trace / size - off_mean)
     return result
 
 
 def correlation(covariance: Tensor) -> Tensor:
-    """Σ_ij / (σ_i σ_j), so that classes of different spread have comparable distances.
+    """Σ_ij / (σ_i σ_j), which makes the distances of classes with different variances comparable.
 
-    What does not move at all, as in a class of a single sample, correlates with itself alone.
+    A constant feature, as in a class with a single sample, is correlated only with itself.
 
     >>> correlation(torch.tensor([[4.0, 1.0], [1.0, 1.0]]))
     tensor([[1.0000, 0.5000],
@@ -92,7 +92,7 @@ def correlation(covariance: Tensor) -> Tensor:
 
 
 def whitening(covariance: Tensor) -> Tensor:
-    """A with AᵀA = Σ⁻¹: the inverse of the Cholesky factor.
+    """The inverse A of the Cholesky factor, so that AᵀA = Σ⁻¹.
 
     >>> whitening(torch.tensor([[4.0]]))
     tensor([[0.5000]])
@@ -100,15 +100,15 @@ def whitening(covariance: Tensor) -> Tensor:
     lower, failed = torch.linalg.cholesky_ex(covariance)
     if failed.item() or not bool(torch.isfinite(lower.diagonal()).all()):
         raise NumericalError(
-            "The covariance of a class is not positive definite, so there is no distance by it; shrink it more "
-            "(a larger `diagonal`, or a smaller `off_diagonal`)."
+            "The covariance of a class is not positive definite, so it defines no distance; set a larger `diagonal` "
+            "or a smaller `off_diagonal`."
         )
     identity = torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
     return torch.linalg.solve_triangular(lower, identity, upper=False)
 
 
 def mahalanobis(V: Tensor, mean: Tensor, A: Tensor) -> Tensor:
-    """(v − μ)ᵀΣ⁻¹(v − μ) = ‖A(v − μ)‖² for every row v.
+    """(v − μ)ᵀΣ⁻¹(v − μ) = ‖A(v − μ)‖² for each row v of V.
 
     >>> mahalanobis(torch.tensor([[5.0]]), torch.tensor([1.0]), whitening(torch.tensor([[4.0]])))
     tensor([4.])
