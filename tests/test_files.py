@@ -1,0 +1,264 @@
+"""Files appear whole or not at all, and what prevents it is explained."""
+
+import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from if2net import files
+from if2net.errors import OutputError
+from if2net.files import cache_folder, fill_folder_once, make_folder, remove_abandoned, replacing, write_text
+
+
+def mode_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture(autouse=True)
+def clean_each_folder_again():
+    files._remove_abandoned_once.cache_clear()
+
+
+def test_a_file_appears_only_when_the_block_is_over(tmp_path):
+    with replacing(tmp_path / "a.txt") as temporary:
+        temporary.write_text("new")
+        assert temporary.parent == tmp_path
+        assert not (tmp_path / "a.txt").exists()
+    assert (tmp_path / "a.txt").read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, FileNotFoundError])
+def test_an_error_leaves_the_old_file_and_no_other(error, tmp_path):
+    write_text(tmp_path / "a.txt", "old")
+    with pytest.raises(error), replacing(tmp_path / "a.txt") as temporary:  # noqa: PT012
+        temporary.write_text("half")
+        raise error
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_text_is_utf8_with_plain_line_ends(tmp_path):
+    write_text(tmp_path / "a.txt", "β\n")
+    assert (tmp_path / "a.txt").read_bytes() == b"\xce\xb2\n"
+
+
+def test_a_link_stays_a_link_and_the_file_behind_it_is_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target.txt", tmp_path / "link.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_text(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    target.unlink()
+    write_text(link, "again")
+    assert target.read_text() == "again"
+
+
+def test_a_new_file_has_the_mode_of_any_other_new_file(tmp_path):
+    (tmp_path / "plain.txt").touch()
+    write_text(tmp_path / "a.txt", "")
+    assert mode_of(tmp_path / "a.txt") == mode_of(tmp_path / "plain.txt")
+
+
+def test_a_file_keeps_its_mode_even_if_the_writer_replaces_the_temporary_file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.touch()
+    path.chmod(0o640)
+    with replacing(path) as temporary:
+        (tmp_path / "other").touch()
+        (tmp_path / "other").replace(temporary)
+    assert mode_of(path) == 0o640
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path):
+    (tmp_path / "a.txt").touch(mode=0o600)
+    with replacing(tmp_path / "a.txt") as temporary:
+        assert mode_of(temporary) & 0o077 == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser gives files away")
+def test_a_file_keeps_its_owner(tmp_path):
+    (tmp_path / "a.txt").touch()
+    os.chown(tmp_path / "a.txt", 1234, 1235)
+    write_text(tmp_path / "a.txt", "new")
+    status = (tmp_path / "a.txt").stat()
+    assert (status.st_uid, status.st_gid) == (1234, 1235)
+
+
+def test_another_group_does_not_get_the_permissions_of_the_old_group(tmp_path, monkeypatch):
+    path = tmp_path / "a.txt"
+    path.touch()
+    path.chmod(0o664)
+
+    def refuse(*arguments):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refuse)
+    write_text(path, "new")
+    assert mode_of(path) == 0o604
+
+
+def test_files_are_written_where_owners_and_folder_handles_do_not_exist(tmp_path, monkeypatch):
+    """As on Windows."""
+    original = os.open
+
+    def no_folders(path, *arguments):
+        if Path(path).is_dir():
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return original(path, *arguments)
+
+    monkeypatch.delattr(os, "chown")
+    monkeypatch.setattr(os, "open", no_folders)
+    for text in ("first", "second"):
+        write_text(tmp_path / "a.txt", text)
+        assert (tmp_path / "a.txt").read_text() == text
+
+
+def test_the_content_and_the_name_are_flushed_to_the_disk(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda handle: flushed.append(os.fstat(handle).st_mode))
+    write_text(tmp_path / "a.txt", "new")
+    assert [stat.S_ISDIR(mode) for mode in flushed] == [False, True]
+
+
+def test_a_long_name_can_be_written(tmp_path):
+    path = tmp_path / ("x" * 250 + ".txt")
+    write_text(path, "new")
+    assert path.read_text() == "new"
+
+
+# ---------------------------------------------------------------------- what prevents writing
+
+
+def refused(path, sentence):
+    with pytest.raises(OutputError, match=sentence) as raised, replacing(path):
+        pass
+    assert str(raised.value).endswith(".")
+
+
+def test_a_folder_or_a_missing_folder_is_refused(tmp_path):
+    refused(tmp_path, "is a folder; give the name of a file in it")
+    refused(tmp_path / "none" / "a.txt", "none does not exist; create it")
+
+
+def test_a_device_is_refused_and_left_alone():
+    refused("/dev/null", "is not a regular file")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_file_that_is_protected_against_writing_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").touch(mode=0o444)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # the superuser may write everything
+    refused(tmp_path / "a.txt", "protected against writing")
+
+
+def test_a_folder_that_cannot_be_written_to_is_explained(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    refused(tmp_path / "a.txt", r"a\.txt cannot be written \(Permission denied\); check the permissions")
+
+
+def test_a_full_disk_is_explained_and_the_old_file_stays(tmp_path):
+    write_text(tmp_path / "a.txt", "old")
+    with pytest.raises(OutputError, match=r"No space left on device.*free some space"), replacing(tmp_path / "a.txt"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert (tmp_path / "a.txt").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_disk_that_is_full_at_the_end_is_explained(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", full)
+    refused(tmp_path / "a.txt", "Input/output error")
+    assert not os.listdir(tmp_path)
+
+
+# ---------------------------------------------------------------------- abandoned temporary files
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from if2net.files import replacing, fill_folder_once
+def fill(folder):
+    folder.mkdir()
+    with replacing(Path(sys.argv[1]) / "a.txt"):
+        os._exit(9)
+fill_folder_once(Path(sys.argv[1]) / "b", fill)
+"""
+
+
+def test_files_of_a_killed_process_are_removed_and_those_of_a_running_one_are_not(tmp_path):
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
+    assert done.returncode == 9
+    left = os.listdir(tmp_path)
+    assert len(left) == 2
+    assert all(name.endswith(".if2net-tmp") for name in left)
+    elsewhere = tmp_path / left[0].replace(files._host(), "other-machine")
+    elsewhere.touch()
+    with replacing(tmp_path / "a.txt") as temporary:
+        remove_abandoned(tmp_path)
+        assert sorted(tmp_path.iterdir()) == sorted([temporary, elsewhere])
+
+
+# ---------------------------------------------------------------------- folders
+
+
+def test_the_cache_folder_can_be_chosen(tmp_path, monkeypatch):
+    monkeypatch.delenv("IF2NET_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "if2net"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / ".cache" / "if2net"
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+
+
+def test_a_folder_that_cannot_be_created_is_explained(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"cannot be created .*; set IF2NET_CACHE"):
+        make_folder(tmp_path / "file" / "folder")
+    assert make_folder(tmp_path / "a" / "b").is_dir()
+
+
+def test_a_folder_is_filled_once(tmp_path):
+    def fill(folder):
+        folder.mkdir()
+        (folder / "content").touch()
+
+    for _ in range(2):
+        assert fill_folder_once(tmp_path / "data" / "set", fill) == tmp_path / "data" / "set"
+        fill = None
+    assert os.listdir(tmp_path / "data") == ["set"]
+    assert os.listdir(tmp_path / "data" / "set") == ["content"]
+
+
+def test_a_folder_that_another_process_has_filled_meanwhile_is_taken(tmp_path):
+    def fill(folder):
+        folder.mkdir()
+        (tmp_path / "set").mkdir()
+        (tmp_path / "set" / "theirs").touch()
+
+    fill_folder_once(tmp_path / "set", fill)
+    assert os.listdir(tmp_path) == ["set"]
+    assert os.listdir(tmp_path / "set") == ["theirs"]
+
+
+def test_a_folder_that_could_not_be_filled_does_not_exist(tmp_path):
+    def fill(folder):
+        folder.mkdir()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OutputError, match="free some space"):
+        fill_folder_once(tmp_path / "set", fill)
+    assert not os.listdir(tmp_path)
