@@ -15,9 +15,12 @@ PAUSE = 10.0
 
 
 class Show(Protocol):
-    """What long work calls after each step: the number of items done, their total, and a remark."""
+    """A function that long work calls after each step.
 
-    def __call__(self, done: int, total: int, /, text: str = "") -> None: ...
+    Its arguments are the number of items done, their total (None where it is not known in advance) and a remark.
+    """
+
+    def __call__(self, done: int, total: int | None, /, text: str = "") -> None: ...
 
 
 @contextmanager
@@ -44,12 +47,13 @@ def progress(what: str, console: Console) -> Iterator[Show]:
     ) as display:
         bar = display.add_task(what, total=None, text="")
 
-        def show(done: int, total: int, /, text: str = "") -> None:
+        def show(done: int, total: int | None, /, text: str = "") -> None:
             nonlocal last
             display.update(bar, completed=done, total=total, text=text)
             now = time.monotonic()
             if not console.is_terminal and (now - last >= PAUSE or done == total):
                 last = now
-                console.print(f"{what} {done:,}/{total:,} {text}".rstrip(), highlight=False)
+                of_total = "" if total is None else f"/{total:,}"
+                console.print(f"{what} {done:,}{of_total} {text}".rstrip(), highlight=False)
 
         yield show
