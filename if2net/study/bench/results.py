@@ -1,53 +1,293 @@
-"""results.json: every run with its matrix R, and the summary over seeds."""
+"""results.json: the finished runs of some methods on one scenario, typed and checked.
+
+The file is one JSON object with these keys:
+
+- scenario: DATASET-CLASSES/TASKS, for images with @BACKBONE.
+- protocol: agnostic, aware or transductive.
+- environment: versions, platform, processor, threads and device, with the commit and the date of the first run.
+- settings: the settings of each method.
+- runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R.
+- summary: for each method, means and standard deviations over the seeds. It follows from the runs, so it is not read.
+
+Accuracies, ACC, BWT and FWT are fractions. Times are in seconds, sizes in bytes.
+"""
 
 from __future__ import annotations
 
+import base64
+import datetime
 import json
-import os
 import platform
 import re
-import tempfile
-from collections.abc import Sequence
+import subprocess
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
 from pathlib import Path
+from reprlib import repr as shortened
 from statistics import fmean, stdev
-from typing import Any
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from if2net.errors import ConfigurationError, NumericalError
+from if2net.files import make_folder, write_text
 from if2net.study.bench import metrics
+from if2net.study.bench.protocol import PROTOCOLS
+from if2net.study.data.scenario import PATTERN
+from if2net.study.methods import METHODS
+from if2net.study.pretraining.held_out import NAME as HELD_OUT
 from if2net.version import __version__
 
 SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
+CHECKED = ConfigDict(strict=True, allow_inf_nan=False)
+
+Accuracy = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Settings = dict[str, Any]
+Environment = dict[str, str | int]
 
 
-def new_results(scenario: str, protocol: str, device: str) -> dict[str, Any]:
-    return {
-        "scenario": scenario,
-        "protocol": protocol,
-        "environment": environment(device),
-        "settings": {},
-        "runs": [],
-        "summary": {},
-    }
+@dataclass(frozen=True, config=CHECKED)
+class Seconds:
+    """The time that all tasks of a run took together."""
+
+    learn: float
+    predict: float = 0.0
 
 
-def environment(device: str) -> dict[str, Any]:
-    import numpy
+@dataclass(frozen=True, config=CHECKED)
+class Backbone:
+    """The backbone that the features of a run come from, and the data it was trained on, where that is known."""
+
+    identity: str
+    pretrained_on: str | None = None
+
+
+@dataclass(frozen=True, config=CHECKED)
+class Run:
+    """One method on one stream of tasks.
+
+    Attributes
+    ----------
+    method, variant : str
+        The method, and the variant of the protocol where that has more than one.
+    seed : int
+        The seed of the stream and of the method.
+    class_order : list of int
+        The class of the data set at each place of the stream.
+    R : list of lists
+        R[i][j] is the accuracy on task j after learning task i; None above the diagonal.
+    independent : list of float
+        For each task, the accuracy of a model that has learned that task alone.
+    seconds : Seconds
+        The time for learning and for predicting.
+    state_bytes, exemplars, parameters : int
+        The memory between tasks in bytes, the training samples in it, and the numbers in the model.
+    confusion : str
+        The test samples after the last task, counted by true and predicted class, as `pack` writes them. Empty where
+        they were not counted. `counts` is the matrix.
+    device : str or None
+        The device of this run. None in files that name it in the environment alone.
+    backbone : Backbone or None
+        None for tables.
+    """
+
+    method: str
+    seed: int
+    class_order: list[int]
+    R: list[list[Accuracy | None]]
+    independent: list[Accuracy]
+    seconds: Seconds
+    state_bytes: Count
+    exemplars: Count
+    parameters: Count
+    variant: str = ""
+    confusion: str = ""
+    device: str | None = None
+    backbone: Backbone | None = None
+
+    def __post_init__(self) -> None:
+        metrics.check(self.R)
+        if len(self.independent) != len(self.R):
+            raise ValueError(f"'independent' must have {len(self.R)} accuracies, as many as R has rows")
+        if self.confusion:
+            unpack(self.confusion, len(self.class_order))
+
+    @property
+    def label(self) -> str:
+        """The name in tables: the method, with its variant where the protocol has more than one."""
+        return f"{self.method} ({self.variant})" if self.variant else self.method
+
+    @cached_property
+    def acc(self) -> float:
+        return metrics.acc(self.R)
+
+    @cached_property
+    def bwt(self) -> float:
+        return metrics.bwt(self.R)
+
+    @cached_property
+    def fwt(self) -> float:
+        return metrics.fwt(self.R, self.independent)
+
+    @cached_property
+    def average_incremental(self) -> float:
+        return metrics.average_incremental(self.R)
+
+    @cached_property
+    def forgetting(self) -> float:
+        return metrics.forgetting(self.R)
+
+    @cached_property
+    def counts(self) -> np.ndarray | None:
+        """Test samples by [true class][predicted class], both as places in `class_order`; None where not counted."""
+        return unpack(self.confusion, len(self.class_order)) if self.confusion else None
+
+
+@dataclass(frozen=True, config=CHECKED)
+class Results:
+    """The finished runs on one scenario under one protocol."""
+
+    scenario: Annotated[str, Field(pattern=f"^{PATTERN}$")]
+    protocol: str
+    environment: Environment
+    settings: dict[str, Settings]
+    runs: list[Run]
+
+    def __post_init__(self) -> None:
+        if self.protocol not in PROTOCOLS:
+            raise ValueError(f"the protocol {self.protocol!r} is none of {', '.join(PROTOCOLS)}")
+        for key in ("if2net", "device"):
+            if not isinstance(self.environment.get(key), str):
+                raise ValueError(f"the environment must name {key!r}")
+        tasks = int(re.fullmatch(PATTERN, self.scenario)[3])  # type: ignore[index]
+        for run in self.runs:
+            if len(run.R) != tasks:
+                raise ValueError(f"R of {run.label}, seed {run.seed}, must have {tasks} rows, one per task")
+
+    @classmethod
+    def new(cls, scenario: str, protocol: str, device: str) -> Results:
+        """Results without a run yet."""
+        return cls(scenario, protocol, environment(device), {}, [])
+
+    @classmethod
+    def read(cls, path: Path) -> Results:
+        """Read and check a file. Everything that is wrong with it is a ConfigurationError."""
+        try:
+            return _READER.validate_json(path.read_bytes())
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be read ({error.strerror}).") from error
+        except ValidationError as error:
+            _refuse_ablation(path)
+            raise ConfigurationError(
+                f"{path} is not a results file of this version: {_first_complaint(error)}. Run it again, or move the "
+                "file away."
+            ) from error
+
+    @classmethod
+    def merged(cls, parts: Sequence[Results]) -> Results:
+        """The runs of all parts, which must agree in everything they share. Of equal runs the first is kept."""
+        first = parts[0]
+        settings: dict[str, Settings] = {}
+        for part in parts:
+            _check_mergeable(first, part, settings)
+            settings |= part.settings
+        runs = {(run.method, run.variant, run.seed): run for part in reversed(parts) for run in part.runs}
+        joined = replace(first, settings=settings, runs=_ordered(runs.values(), METHODS))
+        _check_backbones(joined)
+        return joined
+
+    def with_runs(self, runs: Iterable[Run], settings: dict[str, Settings], order: Iterable[str] = ()) -> Results:
+        """These results with more runs. Methods stand in the given order, the others after them."""
+        ordered = _ordered([*self.runs, *runs], [*order, *METHODS])
+        return replace(self, settings=self.settings | settings, runs=ordered)
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_json(path, self.as_dict())
+
+    def methods(self) -> list[str]:
+        """The methods by their labels, in the order of the runs."""
+        return list(dict.fromkeys(run.label for run in self.runs))
+
+    def of(self, method: str) -> list[Run]:
+        """The runs of a method, by its label."""
+        return [run for run in self.runs if run.label == method]
+
+    def device(self, run: Run) -> str:
+        """The device of one of the runs."""
+        return run.device or str(self.environment["device"])
+
+    @property
+    def trained_on(self) -> str:
+        """The data that the backbones were trained on, for a line beside the numbers; empty where it is not known."""
+        known = [run.backbone.pretrained_on for run in self.runs if run.backbone]
+        return "; ".join(dict.fromkeys(text for text in known if text))
+
+    @cached_property
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Method → number of runs, mean and standard deviation of each metric over them, and costs."""
+        return {method: _summary(self.of(method)) for method in self.methods()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of the file."""
+        content = asdict(self)
+        content["runs"] = [
+            {key: value for key, value in asdict(run).items() if value not in (None, "") or key == "variant"}
+            | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
+            for run in self.runs
+        ]
+        return content | {"summary": self.summary}
+
+
+_READER = TypeAdapter(Results)
+
+
+def pack(counts: np.ndarray) -> str:
+    """A matrix of counts as text: 32-bit little-endian numbers, byte planes apart, zlib, base64.
+
+    >>> unpack(pack(np.array([[5, 0], [1, 4]])), 2).tolist()
+    [[5, 0], [1, 4]]
+    """
+    planes = np.ascontiguousarray(counts, dtype="<u4").view("u1").reshape(-1, 4).T
+    return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode()
+
+
+def unpack(text: str, classes: int) -> np.ndarray:
+    """The matrix that `pack` has written."""
+    try:
+        planes = np.frombuffer(zlib.decompress(base64.b64decode(text, validate=True)), dtype="u1")
+        return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").reshape(classes, classes)
+    except (ValueError, zlib.error) as error:
+        raise ValueError(f"'confusion' does not hold counts of {classes} × {classes} classes") from error
+
+
+def environment(device: str) -> Environment:
+    """The versions, the machine, the date, and the commit where if2net runs from a git checkout."""
     import torch
 
-    return {
+    facts: Environment = {
         "if2net": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "numpy": numpy.__version__,
+        "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "threads": torch.get_num_threads(),
         "device": device_name(device),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
+    if commit := _commit():
+        facts["commit"] = commit
+    return facts
 
 
 def processor() -> str:
-    """Its name: Linux has it in a file, other systems tell it when asked."""
+    """The name of the processor. Linux has it in a file; other systems know it themselves."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -57,9 +297,180 @@ def processor() -> str:
 
 
 def device_name(device: str) -> str:
+    """The GPU's name, or cpu."""
     import torch
 
     return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
+
+
+def _commit() -> str:
+    """The commit of the checkout that this file belongs to, with -dirty after changes. Empty where there is none."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file, whole or not at all, with one line per entry of the lists and objects in it."""
+    try:
+        text = _lines(content)
+    except ValueError as error:
+        raise NumericalError(
+            f"{path} was not written: a number in it is infinite or not a number. The cause is a class without test "
+            "samples, or a training that diverged; leave that one out."
+        ) from error
+    write_text(path, text + "\n")
+
+
+def result_files(folder: Path) -> list[Path]:
+    """The results file in a folder, or those in the folders inside it."""
+    direct = folder / "results.json"
+    files = [direct] if direct.exists() else sorted(folder.glob("*/results.json"))
+    if not files:
+        raise ConfigurationError(f"{folder} holds no results.json; give folders that `if2net run` has written.")
+    return files
+
+
+def merge_folders(parts: Sequence[Path], out: Path) -> list[Path]:
+    """Merge the results of several folders, or of several folders of folders; returns the files written."""
+    groups: dict[Path, list[Results]] = {}
+    for part in parts:
+        for file in result_files(part):
+            groups.setdefault(file.relative_to(part), []).append(Results.read(file))
+    merged = {out / name: Results.merged(group) for name, group in groups.items()}
+    for path, results in merged.items():
+        make_folder(path.parent, "choose another folder")
+        results.write(path)
+    return list(merged)
+
+
+def _lines(content: dict[str, Any]) -> str:
+    """
+    >>> print(_lines({"seed": 0, "runs": [{"acc": 0.5}, {"acc": 0.7}]}))
+    {
+    "seed": 0,
+    "runs": [
+     {"acc":0.5},
+     {"acc":0.7}
+    ]
+    }
+    """
+
+    def compact(value: object) -> str:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+    def entry(value: object) -> str:
+        if isinstance(value, dict) and value:
+            return "{\n " + ",\n ".join(f"{compact(key)}: {compact(inner)}" for key, inner in value.items()) + "\n}"
+        if isinstance(value, list) and value:
+            return "[\n " + ",\n ".join(map(compact, value)) + "\n]"
+        return compact(value)
+
+    return "{\n" + ",\n".join(f"{compact(key)}: {entry(value)}" for key, value in content.items()) + "\n}"
+
+
+def _summary(runs: Sequence[Run]) -> dict[str, float]:
+    entry: dict[str, float] = {"runs": len(runs)}
+    for key in SUMMARISED:
+        values = [getattr(run, key) for run in runs]
+        entry[f"{key}_mean"] = fmean(values)
+        entry[f"{key}_std"] = stdev(values) if len(values) > 1 else 0.0
+    entry["learn_seconds_mean"] = fmean(run.seconds.learn for run in runs)
+    for key in ("state_bytes", "exemplars", "parameters"):
+        entry[key] = max(getattr(run, key) for run in runs)
+    return entry
+
+
+def _ordered(runs: Iterable[Run], methods: Iterable[str]) -> list[Run]:
+    """Runs by method, variant and seed; methods that are not in the list come last."""
+    places = {method: place for place, method in reversed(list(enumerate(methods)))}
+    return sorted(runs, key=lambda run: (places.get(run.method, len(places)), run.method, run.variant, run.seed))
+
+
+def _check_mergeable(first: Results, part: Results, settings: dict[str, Settings]) -> None:
+    for key in ("scenario", "protocol"):
+        if getattr(first, key) != getattr(part, key):
+            raise ConfigurationError(
+                f"Results of {getattr(first, key)} and of {getattr(part, key)} cannot be merged; choose parts of the "
+                f"same {key}."
+            )
+    for method, own in part.settings.items():
+        if settings.get(method, own) != own:
+            raise ConfigurationError(
+                f"The parts have different settings of {method}, so they cannot be merged; run one of them again."
+            )
+
+
+def _check_backbones(results: Results) -> None:
+    """Numbers of two backbones may not stand in one table."""
+    known = backbones(results)
+    if len(known) > len({seed for seed, _ in known}):
+        raise ConfigurationError(
+            "The parts were made with different backbones, whose numbers may not stand in one table; run one of them "
+            "again with the backbone of the other."
+        )
+
+
+def backbones(results: Results) -> set[tuple[int, str]]:
+    """The identities of the backbones, each with its seed where every seed has a backbone of its own, else with 0."""
+    own = f"@{HELD_OUT}" in results.scenario
+    return {(run.seed if own else 0, run.backbone.identity) for run in results.runs if run.backbone}
+
+
+def _first_complaint(error: ValidationError) -> str:
+    """
+    >>> try:
+    ...     _READER.validate_json('{"scenario": "digits-10/5", "protocol": 7}')
+    ... except ValidationError as error:
+    ...     print(_first_complaint(error))
+    'protocol' should be a valid string, but is 7
+    """
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    words = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if first["type"] == "missing":
+        return f"{place!r} is missing"
+    if first["type"] in ("json_invalid", "value_error"):
+        return f"{words} (in {place!r})" if place else words
+    return f"{place!r} {words}, but is {shortened(first['input'])}"
+
+
+def _refuse_ablation(path: Path) -> None:
+    """Say of a file of an ablation what it is."""
+    try:
+        name = json.loads(path.read_bytes())["ablation"]
+    except (ValueError, KeyError, TypeError):
+        return
+    raise ConfigurationError(
+        f"{path} is of the ablation {name}, and only runs of methods can be shown, compared or merged; see table.md "
+        "beside it."
+    )
+
+
+# The same as plain dictionaries, with the confusion as lists of rows.
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    results = Results.read(path)
+    return as_lists(results)
+
+
+def as_lists(results: Results) -> dict[str, Any]:
+    content = results.as_dict()
+    for entry, run in zip(content["runs"], results.runs, strict=True):
+        entry |= {key: getattr(run, key) for key in SUMMARISED}
+        if run.counts is not None:
+            entry["confusion"] = run.counts.tolist()
+    return content
+
+
+def new_results(scenario: str, protocol: str, device: str) -> dict[str, Any]:
+    return Results.new(scenario, protocol, device).as_dict()
 
 
 def finished_run(
@@ -72,41 +483,30 @@ def finished_run(
     seconds: dict[str, float],
     costs: dict[str, Any],
 ) -> dict[str, Any]:
-    """One entry of "runs": R, the metrics from it, and what it cost."""
-    return {
-        "method": method,
-        "variant": variant,
-        "seed": seed,
-        "class_order": class_order,
-        "R": [list(row) for row in R],
-        "independent": list(independent),
-        "acc": metrics.acc(R),
-        "bwt": metrics.bwt(R),
-        "fwt": metrics.fwt(R, independent),
-        "average_incremental": metrics.average_incremental(R),
-        "forgetting": metrics.forgetting(R),
-        "seconds": seconds,
+    run = Run(
+        method=method,
+        variant=variant,
+        seed=seed,
+        class_order=class_order,
+        R=[list(row) for row in R],
+        independent=list(independent),
+        seconds=Seconds(**seconds),
         **costs,
-    }
+    )
+    entry = asdict(run) | {key: getattr(run, key) for key in SUMMARISED}
+    return {key: value for key, value in entry.items() if value not in (None, "") or key == "variant"}
 
 
 def label(run: dict[str, Any]) -> str:
-    """The name of a method in tables: with its variant, where the protocol has more than one."""
     return f"{run['method']} ({run['variant']})" if run.get("variant") else run["method"]
 
 
 def trained_on(results: dict[str, Any]) -> str:
-    """What the backbones of the runs have seen, to be said beside the numbers; empty where there is nothing to say.
-
-    >>> trained_on({"runs": [{"backbone": {"identity": "1f", "pretrained_on": "ImageNet"}}, {}]})
-    'ImageNet'
-    """
-    said = [(run.get("backbone") or {}).get("pretrained_on") for run in results["runs"]]
-    return "; ".join(dict.fromkeys(text for text in said if text))
+    known = [(run.get("backbone") or {}).get("pretrained_on") for run in results["runs"]]
+    return "; ".join(dict.fromkeys(text for text in known if text))
 
 
 def summarise(results: dict[str, Any]) -> None:
-    """Mean and standard deviation over seeds of each method, in the order of the runs."""
     summary: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(label(run) for run in results["runs"]):
         runs = [run for run in results["runs"] if label(run) == name]
@@ -120,51 +520,3 @@ def summarise(results: dict[str, Any]) -> None:
             entry[key] = max(run[key] for run in runs)
         summary[name] = entry
     results["summary"] = summary
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write under a temporary name, then rename: a crash leaves the old file whole."""
-    try:
-        text = readable(content)
-    except ValueError as error:
-        raise NumericalError(
-            f"{path} was not written, since a number in it would be infinite or not a number, which JSON has no word "
-            "for. A class without test samples gives such numbers, or a training that diverged; leave that one out."
-        ) from error
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    os.replace(temporary, path)
-
-
-def readable(content: dict[str, Any]) -> str:
-    """JSON with a line for each row of a matrix. Its strings hold no bare line breaks, so none of them is touched.
-
-    >>> print(readable({"R": [[1.0, None], [0.5, 0.9]]}))
-    {
-     "R": [
-      [1.0, null],
-      [0.5, 0.9]
-     ]
-    }
-    """
-    text = json.dumps(content, indent=1, allow_nan=False)
-    return re.sub(r"\[\n *([^\[\]{}]*?)\n *\]", lambda row: "[" + re.sub(r"\n *", " ", row[1]) + "]", text)
-
-
-def read_results(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-        _ = content["scenario"], content["protocol"], content["runs"]
-    except (OSError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"{path} is not a results file of if2net ({error}); move it away.") from error
-    return content
-
-
-def result_files(folder: Path) -> list[Path]:
-    """The results file in a folder, or those in the folders inside it."""
-    direct = folder / "results.json"
-    files = [direct] if direct.exists() else sorted(folder.glob("*/results.json"))
-    if not files:
-        raise ConfigurationError(f"{folder} holds no results.json; give folders that `if2net run` has written.")
-    return files
