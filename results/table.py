@@ -1,4 +1,4 @@
-"""Writes the tables of the README and of the docs from the committed result files.
+"""Write the tables of the README and of the site from the committed result files.
 
 A table stands between `<!-- table: NAME, by results/table.py -->` and `<!-- end of table -->`.
 
@@ -25,13 +25,13 @@ from if2net.study.report.paper_tables import across
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PAGES = ("protocols", "comparison", "speed", "image-benchmarks")
+PAGES = ("protocols", "comparison", "speed", "benchmarks", "image-benchmarks")
 TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in PAGES)]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
 
-TOLD, ONE, MIXED = "aware: told the task", "transductive, one task per batch", "transductive, tasks mixed"
-# For each row: what it is, what a prediction may know, the folder, and the method (with its variant) in it.
+TOLD, ONE, MIXED = "aware: given the task", "transductive, one task per batch", "transductive, tasks mixed"
+# Each row: the method as printed, its protocol, its folder, and the method (with its variant) in the results.
 PROTOCOLS = [
     ("IF2Net, default", "agnostic", "learner/{}-agnostic", "if2net"),
     ("the paper's gradient rule", "agnostic", "searched/{}-agnostic-gradient", "if2net"),
@@ -55,12 +55,13 @@ def summary(folder: str, method: str) -> dict[str, float]:
     return json.loads((HERE / folder / "results.json").read_text())["summary"][method]
 
 
-def protocols(rows: list[tuple[str, str, str, str]] = PROTOCOLS) -> list[str]:
+def protocols() -> list[str]:
+    """IF2Net and the paper's rules under each protocol."""
     lines = [
         "| method | what a prediction may know | MNIST-10/5 ACC % | BWT | FashionMNIST-10/5 ACC % | BWT |",
         "|---|---|---:|---:|---:|---:|",
     ]
-    for name, protocol, folder, method in rows:
+    for name, protocol, folder, method in PROTOCOLS:
         cells = [name, protocol]
         for dataset in PAPER:
             entry = summary(folder.format(dataset), method)
@@ -73,13 +74,8 @@ def protocols(rows: list[tuple[str, str, str, str]] = PROTOCOLS) -> list[str]:
 PRINTED = [("acc", ".2f"), ("bwt", "+.3f")]
 
 
-def short_protocols() -> list[str]:
-    """The rows of the analytic rule."""
-    return protocols([row for row in PROTOCOLS if row[0].startswith("IF2Net,")])
-
-
 def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list[str]:
-    """All methods, ours beside the paper's ACC."""
+    """All methods, with the paper's ACC beside ours."""
     lines = [
         "| method | exemplars | MNIST-10/5 ACC % | paper | FashionMNIST-10/5 ACC % | paper | learning s | state |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -99,38 +95,41 @@ def current() -> list[str]:
 
 
 def speed() -> list[str]:
+    """Seconds, accuracy and memory of learning the same features."""
     lines = [
-        "| | seconds a task | ours right afterwards | times ours | predicting, times ours | accuracy % | peak MB |",
+        "| method | seconds per task | ours right after | times ours | predicting, times ours | accuracy % | MB |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for name, found in benchmark("learning")["contenders"].items():
-        numbers = [f"{found[key]:.1f}" for key in ("seconds_a_task", "seconds_of_ours", "times_ours")]
-        numbers += [f"{found['times_ours_to_predict']:.1f}", f"{100 * found['accuracy']:.2f}"]
-        lines.append(row([name, *numbers, f"{found['peak_megabytes']:,.0f}"]))
+    for name, entry in benchmark("learning")["contenders"].items():
+        numbers = [f"{entry[key]:.1f}" for key in ("seconds_a_task", "seconds_of_ours", "times_ours")]
+        numbers += [f"{entry['times_ours_to_predict']:.1f}", f"{100 * entry['accuracy']:.2f}"]
+        lines.append(row([name, *numbers, f"{entry['peak_megabytes']:,.0f}"]))
     return lines
 
 
 def limits() -> list[str]:
-    found = benchmark("limits")
+    """Shares of the rates that the machine reaches in a bare matrix product."""
+    results = benchmark("limits")
+    shares, growth = results["shares"], results["growth"]
     rows = {
-        "filling G, of the rate of a float32 matrix product": f"{100 * found['shares']['filling_share']:.0f} %",
-        "learning a task, ridge choice included, of the same": f"{100 * found['shares']['learning_share']:.0f} %",
-        "one new sample until it can be predicted, of a factorisation": f"1/{1 / found['one_sample']['share']:.0f}",
-        "task 1,000, of task 2 (2,000 features; 2,000 samples a task)": f"{found['growth']['tasks']['1000']:.2f}",
-        "the same with 200 samples a task": f"{found['growth']['small_tasks']['1000']:.2f}",
+        "filling G, rate relative to a float32 matrix product": f"{100 * shares['filling_share']:.0f} %",
+        "learning a task, ridge choice included, the same": f"{100 * shares['learning_share']:.0f} %",
+        "one new sample until it can be predicted, of a factorisation": f"1/{1 / results['one_sample']['share']:.0f}",
+        "task 1,000 relative to task 2 (2,000 features; 2,000 samples per task)": f"{growth['tasks']['1000']:.2f}",
+        "the same with 200 samples per task": f"{growth['small_tasks']['1000']:.2f}",
     }
     return facts(rows)
 
 
 def precision() -> list[str]:
-    """At the smallest ridge that would be chosen, where rounding does most."""
-    found, seen = benchmark("accuracy"), set[tuple[str, str]]()
-    ways = list(found["errors"][0]["ways"])
+    """Errors at the smallest ridge that would be chosen, where rounding matters most."""
+    results, seen = benchmark("accuracy"), set[tuple[str, str]]()
+    ways = list(results["errors"][0]["ways"])
     lines = [
         row(["features", "G and Q in", *(f"β by a {way}" for way in ways), "scores, corrected", "equal predictions"]),
         "|---|---|---:|---:|---:|---:|---:|",
     ]
-    for entry in found["errors"]:
+    for entry in results["errors"]:
         case = (entry["features"], entry["statistics"])
         if case not in seen:  # the smaller ridge comes first
             seen.add(case)
@@ -138,7 +137,7 @@ def precision() -> list[str]:
             errors = [f"{entry['ways'][way]['beta']:.0e}" for way in ways]
             share = f"{100 * ours['equal_predictions']:.2f} %"
             lines.append(row([*case, *errors, f"{ours['scores']:.0e}", share]))
-    for width, times in found["share_of_the_time_of_a_float64_factor"].items():
+    for width, times in results["share_of_the_time_of_a_float64_factor"].items():
         for statistics, taken in times.items():
             shares = [f"{taken[way]:.2f}" for way in ways]
             lines.append(row([f"time, at {int(width):,} features", statistics, *shares, "", ""]))
@@ -146,43 +145,44 @@ def precision() -> list[str]:
 
 
 def gpu() -> list[str]:
-    found = benchmark("gpu")
-    seconds = found["learning_seconds"] + found["solving_seconds"]
+    """Learning and predicting on one GPU."""
+    results = benchmark("gpu")
+    share, again, error = results["share"], results["share_again"], results["error_of_gram"]
+    seconds = results["learning_seconds"] + results["solving_seconds"]
     rows = {
-        f"learned and solved on one {found['device']}": f"{seconds:.1f} s",
-        "as many more samples, the weights being there": f"{found['learning_again_seconds']:.1f} s",
-        "of it copying from host memory, were it alone": f"{found['copying_seconds']:.2f} s",
-        "rate, of the GPU's own float32 product": f"{100 * found['share']['float32']:.0f} %",
-        "rate, of the product of halves": f"{100 * found['share']['halves']:.0f} %",
-        "the same, the weights being there": " and ".join(
-            f"{100 * found['share_again'][name]:.0f} %" for name in found["share"]
-        ),
-        "error of G, float32's own": f"{found['error_of_gram']['float32']:.1e}",
-        "error of G, of halves": f"{found['error_of_gram']['halves']:.1e}",
-        "predictions a second": f"{found['predictions_a_second']:,.0f}",
-        "peak memory": f"{found['peak_gigabytes']:.1f} GB",
+        f"learned and solved on one {results['device']}": f"{seconds:.1f} s",
+        "the same number of samples again, with the weights in place": f"{results['learning_again_seconds']:.1f} s",
+        "copying from host memory, on its own": f"{results['copying_seconds']:.2f} s",
+        "rate relative to the GPU's own float32 product": f"{100 * share['float32']:.0f} %",
+        "rate relative to the product of halves": f"{100 * share['halves']:.0f} %",
+        "the same, with the weights in place": " and ".join(f"{100 * again[name]:.0f} %" for name in share),
+        "error of G, float32's own": f"{error['float32']:.1e}",
+        "error of G, products of halves": f"{error['halves']:.1e}",
+        "predictions per second": f"{results['predictions_a_second']:,.0f}",
+        "peak memory": f"{results['peak_gigabytes']:.1f} GB",
     }
     return facts(rows)
 
 
 def features() -> list[str]:
+    """The speed of a backbone against torch eager."""
     ratios = benchmark("features")["speed_up"]
     rows = {
-        "times as fast, median of the rounds": f"{ratios['median']:.2f}",
-        "least and most": f"{min(ratios['all']):.2f} to {max(ratios['all']):.2f}",
+        "speed relative to torch eager, median of the rounds": f"{ratios['median']:.2f}",
+        "lowest and highest": f"{min(ratios['all']):.2f} to {max(ratios['all']):.2f}",
     }
     return facts(rows)
 
 
 def facts(rows: dict[str, str]) -> list[str]:
-    return ["| | |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
+    return ["| measurement | value |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
 
 
 IMAGES = [name for name, form in FORMS.items() if form.figures]
 
 
 def image_commands() -> list[str]:
-    """Every image benchmark of the paper: how it is run, and whether it has been."""
+    """The command of every image benchmark of the paper, and the number of seeds that were run."""
     rows = []
     for name in IMAGES:
         parts = COMPARISONS[name][1]()
@@ -190,7 +190,7 @@ def image_commands() -> list[str]:
         backbones = "; ".join(dict.fromkeys(backbone(part) for part in parts))
         memory = next(f"{value:,}" for _, setting, value in parts[0].own if setting == "memory")
         rows.append([f"`if2net reproduce {name}`", sequences, backbones, state(name), memory])
-    headings = ["command", "task sequences", "backbone", "results here", "exemplars at most"]
+    headings = ["command", "task sequences", "backbone", "results here", "exemplars, at most"]
     return markdown(headings, rows, words=4).splitlines()
 
 
@@ -203,12 +203,12 @@ def backbone(part: Part) -> str:
 
 
 def state(name: str) -> str:
-    found = {section.scenario: section for section in image_sections([name])}
+    sections = {section.scenario: section for section in image_sections([name])}
     wanted = [part.scenario for part in COMPARISONS[name][1]()]
-    missing = [title(scenario) for scenario in wanted if scenario not in found]
-    if not found:
+    missing = [title(scenario) for scenario in wanted if scenario not in sections]
+    if not sections:
         return "not run yet"
-    fewest = min(int(entry.summary["runs"]) for section in found.values() for entry in section.series)
+    fewest = min(int(entry.summary["runs"]) for section in sections.values() for entry in section.series)
     return f"{fewest} seeds" + (f"; not run yet: {'; '.join(missing)}" if missing else "")
 
 
@@ -225,27 +225,27 @@ def image_summary() -> list[str]:
 
 
 def short_images() -> list[str]:
-    """Of every task sequence: ours, the best of the methods that the paper compares, and the best of the peers."""
+    """IF2Net, the best method that the paper compares and the best analytic peer, for every task sequence."""
     rows = []
     for section in image_sections(IMAGES):
-        found = {entry.name: entry.summary for entry in section.series}
-        compared = [name for name in found if name not in (*BOUNDS, *PEERS, "if2net")]
-        best = [max(names, key=lambda name: found[name]["acc_mean"]) for names in (compared, PEERS)]
-        cells = [f"{accuracy(found[name])}, {name}" for name in best]
-        rows.append([title(section.scenario), accuracy(found["if2net"]), *cells])
-    headings = ["task sequence", "IF2Net", "best of those the paper compares", "best of the analytic peers"]
+        summaries = {entry.name: entry.summary for entry in section.series}
+        compared = [name for name in summaries if name not in (*BOUNDS, *PEERS, "if2net")]
+        best = [max(names, key=lambda name: summaries[name]["acc_mean"]) for names in (compared, PEERS)]
+        cells = [f"{accuracy(summaries[name])}, {name}" for name in best]
+        rows.append([title(section.scenario), accuracy(summaries["if2net"]), *cells])
+    headings = ["task sequence", "IF2Net", "best method of the paper's comparison", "best analytic peer"]
     return markdown(headings, rows, words=1).splitlines()
 
 
 def image_figures() -> list[str]:
-    """What there is of the other benchmarks: how they compare with the paper, and their figures."""
+    """The figures of every benchmark, and what the paper says beside them."""
     lines = []
     for name in IMAGES:
-        found = image_sections([name])
-        if not found:
+        sections = image_sections([name])
+        if not sections:
             continue
-        words = [] if name == "table-cifar" else FORMS[name].words(name, found).splitlines()
-        heading = ", ".join(title(section.scenario) for section in found)
+        words = [] if name == "table-cifar" else FORMS[name].words(name, sections).splitlines()
+        heading = ", ".join(title(section.scenario) for section in sections)
         figures = [f"![{heading}: ACC of every method](../results/{name}/{file})" for file in FORMS[name].figures]
         lines += [f"### {heading}", "", *words, *([""] if words else []), *figures, ""]
     return lines
@@ -265,7 +265,6 @@ def row(cells: list[str]) -> str:
 
 TABLES: dict[str, Callable[[], list[str]]] = {
     "protocols": protocols,
-    "short-protocols": short_protocols,
     "comparison": comparison,
     "current": current,
     "speed": speed,
@@ -282,7 +281,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
 
 
 def with_tables(text: str) -> str:
-    return MARKED.sub(lambda found: "\n".join([found[1].rstrip(), *TABLES[found[2]](), found[3]]), text)
+    return MARKED.sub(lambda mark: "\n".join([mark[1].rstrip(), *TABLES[mark[2]](), mark[3]]), text)
 
 
 if __name__ == "__main__":
