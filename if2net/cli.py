@@ -4,53 +4,77 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from if2net import commands
-from if2net.commands.messages import AFTERWARDS
-from if2net.study import commands as study
+from if2net.commands.info import info
+from if2net.commands.learn import learn
+from if2net.commands.predict import predict
+from if2net.errors import ConfigurationError, IF2NetError
+from if2net.study.commands.bench import merge, reproduce, run, tune
+from if2net.study.commands.images import features, pretrain
+from if2net.study.commands.lists import datasets, methods
+from if2net.study.commands.report import compare, report
+from if2net.version import __version__
 
-SAME_FOLDER = "Start the same command with the same --out to go on."
-# What is left of a command's work when it is stopped.
+STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
+PANELS = {"Your model": (learn, predict, info), "The study": STUDY}
+SAME_FOLDER = "The same command with the same --out continues."
+# What remains of the work of a command that is stopped.
 KEPT = {
     "run": SAME_FOLDER,
     "reproduce": SAME_FOLDER,
-    "features": "The features that were finished are kept: the same command goes on.",
-    "pretrain": "The epochs that were finished are kept: the same command goes on.",
-    "learn": "The model is as it was; of images, the features that were finished are kept.",
+    "features": "Finished features are kept. The same command continues.",
+    "pretrain": "Finished epochs are kept. The same command continues.",
+    "learn": "The model is unchanged. Finished features of images are kept.",
 }
 
 
 class Commands(TyperGroup):
-    """What is true of all commands: some things are said at the end, and stopping one gets a sentence, too."""
+    """The group of all commands: Ctrl-C and missing packages end a command with a sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            with AFTERWARDS:
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except KeyboardInterrupt:
             typer.echo(f"Stopped. {KEPT.get(str(ctx.invoked_subcommand), '')}".rstrip(), err=True)
             raise typer.Exit(130) from None
+        except ModuleNotFoundError as error:
+            name, package = ctx.invoked_subcommand, str(error.name)
+            if package.startswith("if2net") or name not in {command.__name__ for command in STUDY}:
+                raise
+            raise ConfigurationError(
+                f"`if2net {name}` needs {package}; install it with `pip install 'if2net[study]'`."
+            ) from error
 
 
-app = typer.Typer(
-    cls=Commands,
-    help="A classifier that keeps learning new classes, keeps no old data and forgets nothing.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-for command in (*commands.COMMANDS, *study.COMMANDS):
-    app.command()(command)
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"if2net {__version__}")
+        raise typer.Exit
+
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A classifier that keeps learning new classes, keeps no old data and forgets nothing."""
+
+
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 
 
 def main() -> None:
-    """The `if2net` command: what a user can mend is said in a sentence, without a traceback."""
-    from if2net.errors import IF2NetError
-
+    """Run the `if2net` command. An error that the user can mend is one sentence, without a traceback."""
     # Threads that wait without spinning, so that several runs can share the cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:

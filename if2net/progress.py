@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -57,3 +57,15 @@ def progress(what: str, console: Console) -> Iterator[Show]:
                 console.print(f"{what} {done:,}{of_total} {text}".rstrip(), highlight=False)
 
         yield show
+
+
+def counting(show: Show, total: int | None = None) -> Callable[[int], None]:
+    """Return a function that is called with the number of items of each step and shows their sum."""
+    done = 0
+
+    def count(items: int) -> None:
+        nonlocal done
+        done += items
+        show(done, total)
+
+    return count

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from if2net import progress as module
-from if2net.progress import progress
+from if2net.progress import counting, progress
 
 
 @pytest.fixture
@@ -57,3 +57,11 @@ def test_an_error_ends_the_bar_and_is_raised():
     with pytest.raises(KeyboardInterrupt), progress("features", console):
         raise KeyboardInterrupt
     assert console.file.getvalue().endswith("\x1b[2K")
+
+
+def test_steps_are_added_up():
+    shown = []
+    count = counting(lambda done, total: shown.append((done, total)), 5)
+    count(2)
+    count(3)
+    assert shown == [(2, 5), (5, 5)]

@@ -6,9 +6,11 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from if2net.errors import ConfigurationError, IF2NetError
+from if2net.extras import require
 
 
 def connect(address: str = "auto") -> None:
@@ -45,10 +47,6 @@ def raised_here() -> Iterator[None]:
 
 
 def imported_ray() -> Any:
-    """Ray with its datasets, an extra."""
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise ConfigurationError("A cluster needs Ray: `pip install 'if2net[cluster]'` on every machine.") from error
-    return ray
+    """Import Ray with its data sets, an extra."""
+    require("ray.data", "cluster", "A cluster needs Ray on every machine")
+    return import_module("ray")

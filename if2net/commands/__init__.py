@@ -1,7 +1,1 @@
-"""The commands for a model. Nothing heavy is imported before a command is called."""
-
-from if2net.commands.model import info, learn, predict
-
-COMMANDS = (learn, predict, info)
-
-__all__ = ["COMMANDS"]
+"""The commands for a model, one file each. Heavy modules are imported only when a command runs."""

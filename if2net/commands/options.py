@@ -1,20 +1,33 @@
-"""Options that several commands have."""
+"""Arguments and options that several commands have in common."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-MethodsOption = Annotated[list[str] | None, typer.Option("-m", "--method", help="A method; may be repeated.")]
-DataOption = Annotated[Path | None, typer.Option("--data", help="Folder with datasets; else IF2NET_DATA.")]
+if TYPE_CHECKING:
+    import numpy as np
+
+    # The values that identify each sample in the output, and the features of the samples, some at a time.
+    Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
+
+TABLES = "Tables (.csv, .tsv, .parquet, .npz, .npy)"
+
 BackboneOption = Annotated[
     str | None,
-    typer.Option(help="For images: efficientnet-lite0, timm:NAME, FILE.if2 or FILE.onnx; options after commas."),
+    typer.Option(
+        help="Network that computes the features of images: efficientnet-lite0, timm:NAME, FILE.if2 or FILE.onnx, "
+        "with options after commas."
+    ),
 ]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value or method.key=value; repeatable.")]
-ConfigOption = Annotated[Path | None, typer.Option("--config", help="TOML file with settings; --set wins.")]
-JobsOption = Annotated[int, typer.Option(min=1, help="How many runs side by side, each in a process of its own.")]
-ProtocolOption = Annotated[str, typer.Option(help="agnostic, aware or transductive.")]
+DeviceOption = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
+
+
+def refuse(kind: str, **options: object) -> None:
+    """Raise an error if one of these options, which are for another kind of samples, was given."""
+    from if2net.errors import ConfigurationError
+
+    if given := [name for name, value in options.items() if value is not None]:
+        raise ConfigurationError(f"--{given[0]} is for {kind} only. Leave it out.")

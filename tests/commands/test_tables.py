@@ -1,4 +1,4 @@
-"""learn, predict and info on tables, as a user calls them."""
+"""`if2net learn`, `predict` and `info` with tables, as a user calls them."""
 
 import csv
 
@@ -16,12 +16,12 @@ SMALL = ["--set", "width=60", "--device", "cpu"]
 
 
 def if2net(*words):
-    """What the command prints; what it raises is raised."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    """Return what the command prints, or raise its error."""
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
 @pytest.fixture(scope="module")
@@ -38,22 +38,22 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def model(folder, tmp_path):
-    """A model of the five old digits, to be changed at will."""
+    """A model of the five old digits that a test may change."""
     path = tmp_path / "digits.if2"
     path.write_bytes((folder / "digits.if2").read_bytes())
     return path
 
 
-def test_learning_goes_on_with_new_classes_and_says_what_was_added(model, folder):
-    said = if2net("learn", model, folder / "new.parquet")
-    assert "Learned 896 samples" in said
-    assert "New classes: 5, 6, 7, 8, 9" in said
-    assert "knows 10 classes from 1,797 samples" in said
+def test_a_model_learns_new_classes_and_they_are_named(model, folder):
+    output = if2net("learn", model, folder / "new.parquet")
+    assert "Learned 896 samples" in output
+    assert "New classes: 5, 6, 7, 8, 9" in output
+    assert "knows 10 classes from 1,797 samples" in output
     frame = load_digits(as_frame=True).frame
     assert load(model).score(frame.drop(columns="target"), frame.target) > 0.9
 
 
-def test_tables_one_after_the_other_give_what_tables_together_give(model, folder, tmp_path):
+def test_tables_learned_one_by_one_give_the_same_model_as_tables_learned_together(model, folder, tmp_path):
     if2net("learn", model, folder / "new.parquet")
     if2net("learn", tmp_path / "both.if2", folder / "old.csv", folder / "new.parquet", *SMALL)
     X = pd.read_csv(folder / "ask.csv")
@@ -62,8 +62,8 @@ def test_tables_one_after_the_other_give_what_tables_together_give(model, folder
     np.testing.assert_array_equal(both.classes_, one_by_one.classes_)
 
 
-def test_predictions_are_csv_and_those_of_the_model(model, folder, monkeypatch):
-    monkeypatch.setattr("if2net.tables.ROWS", 7)  # in several pieces
+def test_predictions_are_those_of_the_model_as_csv(model, folder, monkeypatch):
+    monkeypatch.setattr("if2net.tables.ROWS", 7)  # several pieces
     lines = if2net("predict", model, folder / "ask.csv").splitlines()
     rows = list(csv.DictReader(lines))
     assert [row["row"] for row in rows] == [str(number + 1) for number in range(20)]
@@ -72,24 +72,24 @@ def test_predictions_are_csv_and_those_of_the_model(model, folder, monkeypatch):
     assert [int(row["prediction"]) for row in rows] == expected.tolist()
 
 
-def test_probabilities_come_with_every_class(model, folder, tmp_path):
+def test_probabilities_of_each_class_are_added(model, folder, tmp_path):
     if2net("predict", model, folder / "ask.csv", folder / "old.csv", "--proba", "--out", tmp_path / "out.csv")
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert len(found) == 20 + 901
-    chances = found[[f"p({label})" for label in range(5)]].to_numpy()
+    output = pd.read_csv(tmp_path / "out.csv")
+    assert len(output) == 20 + 901
+    chances = output[[f"p({label})" for label in range(5)]].to_numpy()
     np.testing.assert_allclose(chances.sum(axis=1), 1, atol=1e-5)
-    np.testing.assert_array_equal(chances.argmax(axis=1), found["prediction"])
+    np.testing.assert_array_equal(chances.argmax(axis=1), output["prediction"])
 
 
-def test_info_says_what_was_learned_and_that_the_file_is_whole(model):
-    said = if2net("info", model)
+def test_info_shows_what_was_learned_and_checks_the_file(model):
+    output = if2net("info", model)
     for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", "tr(P)/S", "MB"):
-        assert part in said
-    assert "width    125" in said  # 60 nodes, 64 inputs beside them and a one
+        assert part in output
+    assert "width    125" in output  # 60 nodes, 64 inputs and a constant
 
 
 @pytest.mark.parametrize(("command", "tables"), [("info", []), ("predict", ["ask.csv"]), ("learn", ["old.csv"])])
-def test_a_damaged_model_is_refused_and_left_alone(command, tables, model, folder):
+def test_a_damaged_model_is_refused_and_stays_unchanged(command, tables, model, folder):
     content = bytearray(model.read_bytes())
     content[-1] ^= 1
     model.write_bytes(content)
@@ -107,7 +107,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_table_leaves_the_model_as_it_was(name, model, folder, tmp_path):
+def test_a_wrong_table_leaves_the_model_unchanged(name, model, folder, tmp_path):
     names = ",".join(pd.read_csv(folder / "ask.csv").columns)
     text, sentence = WRONG[name]
     values = ",".join(["1"] * 64)
@@ -119,7 +119,7 @@ def test_a_wrong_table_leaves_the_model_as_it_was(name, model, folder, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["digits.if2", name])
 
 
-def test_a_wrong_table_makes_no_model(folder, tmp_path):
+def test_a_wrong_call_creates_no_model(folder, tmp_path):
     with pytest.raises(IF2NetError, match="There is no file"):
         if2net("learn", tmp_path / "new.if2", folder / "none.csv")
     with pytest.raises(IF2NetError, match="no sub-folders with images"):
@@ -131,12 +131,12 @@ def test_a_wrong_table_makes_no_model(folder, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_settings_are_for_new_models(model, folder):
+def test_settings_of_an_existing_model_are_refused(model, folder):
     with pytest.raises(IF2NetError, match="has its settings already"):
         if2net("learn", model, folder / "new.parquet", *SMALL)
 
 
-def test_predictions_that_fail_half_way_leave_no_file(model, folder, tmp_path):
+def test_predictions_that_fail_half_way_leave_the_old_file(model, folder, tmp_path):
     frame = pd.read_csv(folder / "ask.csv")
     frame.iloc[-1, 0] = np.inf
     frame.to_csv(tmp_path / "bad.csv", index=False)
@@ -147,7 +147,7 @@ def test_predictions_that_fail_half_way_leave_no_file(model, folder, tmp_path):
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_arrays_are_learned_with_labels_in_a_file_of_their_own(digits, tmp_path):
+def test_npy_files_are_learned_with_the_labels_in_another_file(digits, tmp_path):
     X, y = digits
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
@@ -155,3 +155,29 @@ def test_arrays_are_learned_with_labels_in_a_file_of_their_own(digits, tmp_path)
     lines = if2net("predict", tmp_path / "m.if2", tmp_path / "X.npy").splitlines()
     assert lines[1].endswith(",1,0")
     assert len(lines) == 1798
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--workers", "2"], "--workers needs --cluster"),
+        (["--backbone", "pixels"], "--backbone is for images only"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words, sentence, model, folder):
+    with pytest.raises(IF2NetError, match=sentence):
+        if2net("learn", model, folder / "new.parquet", *words)
+
+
+def test_the_file_and_the_row_of_a_wrong_cell_are_named(model, folder, tmp_path):
+    frame = pd.read_csv(folder / "ask.csv")
+    frame["pixel_0_3"] = frame["pixel_0_3"].astype(object)
+    frame.loc[6, "pixel_0_3"] = "dark"
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(IF2NetError, match=r"bad\.csv: Row 7 of the column 'pixel_0_3' cannot be read .*'dark'"):
+        if2net("predict", model, tmp_path / "bad.csv")
+
+
+def test_predictions_cannot_be_written_to_a_folder_that_does_not_exist(model, folder, tmp_path):
+    with pytest.raises(IF2NetError, match="does not exist; create it"):
+        if2net("predict", model, folder / "ask.csv", "--out", tmp_path / "none" / "out.csv")

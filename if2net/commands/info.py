@@ -1,0 +1,41 @@
+"""`if2net info`: what a model has learned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from if2net.commands.options import DeviceOption
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")],
+    device: DeviceOption = "auto",
+) -> None:
+    """Show what a model has learned, and check its file."""
+    from if2net import modelfile
+    from if2net.learner import IF2Net
+
+    _, header = modelfile.read(model)
+    net = IF2Net.load(model, device)
+    assert net.encoder is not None
+    assert net.decision is not None
+    lines = {
+        "model": f"{model}, {model.stat().st_size / 1e6:.1f} MB, checksum ok",
+        "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
+        "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
+        "width": f"{net.encoder.width:,}",
+        **({"backbone": f"{net.backbone['text']} ({net.backbone['identity'][:8]})"} if net.backbone else {}),
+        "rule": net.config.rule,
+        "tasks": f"{net.tasks:,}",
+        "free": f"{net.free_share():.3f} of all directions (tr(P)/S)" if len(net.classes) else "all directions",
+        "samples": f"{net.samples:,}",
+        "classes": f"{len(net.classes):,}",
+    }
+    for name, value in lines.items():
+        typer.echo(f"{name:8} {value}")
+    counts = net.decision.counts.tolist()
+    for column in net.labels.sorted_columns:
+        typer.echo(f"  {net.labels.known[column]}: {counts[column]:,} samples")

@@ -1,0 +1,121 @@
+"""`if2net learn`: create a model from tables or images, or add classes and samples to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from if2net.commands import images as pictures
+from if2net.commands.options import TABLES, BackboneOption, DeviceOption, refuse
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from if2net.learner import IF2Net
+
+# New classes that are named on the screen.
+NAMED_CLASSES = 20
+
+
+def learn(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2; created if missing.")
+    ],
+    samples: Annotated[
+        list[Path],
+        typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or folders of images with one sub-folder per class."),
+    ],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the labels. Default: the column named label, class, target or y, else the last one. "
+            "For .npy files, the .npy file of the labels."
+        ),
+    ] = None,
+    backbone: BackboneOption = None,
+    cluster: Annotated[str | None, typer.Option(help="Learn on Ray: auto, or the address of a cluster.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of workers on the cluster. Default: one per machine, or one per GPU."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random weights of a new model.")] = 0,
+    device: DeviceOption = "auto",
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
+    ] = None,
+) -> None:
+    """Learn new classes and samples from tables or images.
+
+    MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
+    """
+    from rich.console import Console
+
+    from if2net.errors import ConfigurationError
+
+    console = Console(stderr=True)
+    if workers is not None and cluster is None:
+        raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
+    images = pictures.are_images(samples)
+    net = _open(model, seed, device, settings or [], images)
+    known, before = set(net.classes.tolist()), net.samples
+    left_out: dict[Path, str] = {}
+    start = time.perf_counter()
+    if images:
+        refuse("tables", label=label)
+        if cluster is None:
+            left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
+        else:
+            left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
+    else:
+        refuse("images", backbone=backbone)
+        _learn_tables(net, samples, label, cluster, workers, console)
+    net.save(model)
+    new = [str(name) for name in net.classes.tolist() if name not in known]
+    typer.echo(f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.")
+    names = ", ".join(new[:NAMED_CLASSES]) + (" …" if len(new) > NAMED_CLASSES else "")
+    typer.echo(f"New classes: {names}" if new else "No new classes.")
+    typer.echo(f"{model} now knows {len(net.classes):,} classes from {net.samples:,} samples.")
+    pictures.print_left_out(left_out, console)
+
+
+def _open(path: Path, seed: int, device: str, settings: list[str], images: bool) -> IF2Net:
+    """Load the model, or create a new one if there is no such file."""
+    from if2net.config import Config
+    from if2net.errors import ConfigurationError, OutputError
+    from if2net.images.learning import PICTURE_SETTINGS
+    from if2net.learner import IF2Net
+
+    if path.exists():
+        if settings:
+            raise ConfigurationError(f"{path} has its settings already. Use --set only for a new model.")
+        return IF2Net.load(path, device)
+    if not path.parent.is_dir():
+        raise OutputError(f"The folder {path.parent} does not exist; create it first.")
+    config = Config.parse(settings, **(PICTURE_SETTINGS if images else {}))
+    return IF2Net(replace(config, seed=seed, device=device))
+
+
+def _learn_tables(
+    net: IF2Net, paths: Sequence[Path], label: str | None, address: str | None, workers: int | None, console: Console
+) -> None:
+    """Learn tables here, or on the cluster at this address."""
+    from if2net.images.model_backbone import check_tables
+    from if2net.progress import counting, progress
+    from if2net.tables import Stream, tables_to_learn
+
+    check_tables(net)
+    tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist())
+    with progress("samples", console) as show:
+        if address is None:
+            net.learn(Stream(tables, counting(show)))
+        else:
+            from if2net import cluster
+
+            cluster.connect(address)
+            cluster.learn_tables(net, tables, workers=workers, report=counting(show))
+    net.feature_names = net.feature_names or tables[0].feature_names

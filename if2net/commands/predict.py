@@ -1,0 +1,99 @@
+"""`if2net predict`: the classes of the rows of tables, or of images, as CSV."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from if2net.commands import images as pictures
+from if2net.commands.options import TABLES, DeviceOption, refuse
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from if2net.commands.options import Samples
+    from if2net.learner import IF2Net
+    from if2net.tables import Table
+
+
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")],
+    samples: Annotated[
+        list[Path], typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or images and folders of images.")
+    ],
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    out: Annotated[Path | None, typer.Option(help="CSV file for the predictions. Default: the screen.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column of labels in the tables, which is ignored.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="New path of the model's backbone, if it is a file that was moved.")
+    ] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Predict the class of each row or image, as CSV.
+
+    The columns are the file, the row (from 1; for tables only), the prediction and, with --proba, the probabilities.
+    """
+    from rich.console import Console
+
+    from if2net.learner import IF2Net
+
+    net = IF2Net.load(model, device)
+    if pictures.are_images(samples):
+        refuse("tables", label=label)
+        columns: tuple[str, ...] = pictures.COLUMNS
+        blocks = pictures.images_to_predict(net, samples, backbone, device, Console(stderr=True))
+    else:
+        refuse("images", backbone=backbone)
+        columns, blocks = ("file", "row"), _rows_to_predict(net, samples, label)
+    with _output(out) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        chances = [f"p({name})" for name in net.classes.tolist()] if proba else []
+        writer.writerow([*columns, "prediction", *chances])
+        for places, X in blocks:
+            predictions = _predictions(net, X, proba)
+            writer.writerows([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
+
+
+def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> Samples:
+    from if2net.images.model_backbone import check_tables
+    from if2net.tables import table_to_predict
+
+    check_tables(net)
+    return _rows([table_to_predict(path, label, net.feature_names) for path in paths])
+
+
+def _rows(tables: list[Table]) -> Samples:
+    for table in tables:
+        first = 1
+        for X, _ in table:
+            yield [(table.path, first + place) for place in range(len(X))], X
+            first += len(X)
+
+
+def _predictions(net: IF2Net, X: np.ndarray, proba: bool) -> Iterator[list[object]]:
+    """Give the class of each sample, followed by its probabilities if they are wanted."""
+    if not proba:
+        yield from ([name] for name in net.predict(X).tolist())
+        return
+    chances = net.probabilities(X).cpu().numpy()
+    # The class comes from the probabilities, so that rounding cannot make the two disagree.
+    for name, row in zip(net.classes[chances.argmax(axis=1)].tolist(), chances, strict=True):
+        yield [name, *(f"{chance:.6f}" for chance in row)]
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[TextIO]:
+    """Open the screen, or a file that appears when all of it was written."""
+    from if2net.files import replacing
+
+    if path is None:
+        yield sys.stdout
+        return
+    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+        yield file
