@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from if2net.classifier import IF2NetClassifier, load
     from if2net.config import Config
     from if2net.errors import IF2NetError
+    from if2net.images.learning import learn_images, predict_images
     from if2net.learner import IF2Net
 
 _HOME = {
@@ -22,9 +23,20 @@ _HOME = {
     "load": "if2net.classifier",
     "Config": "if2net.config",
     "IF2NetError": "if2net.errors",
+    "learn_images": "if2net.images.learning",
+    "predict_images": "if2net.images.learning",
 }
 
-__all__ = ["Config", "IF2Net", "IF2NetClassifier", "IF2NetError", "__version__", "load"]
+__all__ = [
+    "Config",
+    "IF2Net",
+    "IF2NetClassifier",
+    "IF2NetError",
+    "__version__",
+    "learn_images",
+    "load",
+    "predict_images",
+]
 
 
 def __getattr__(name: str) -> Any:

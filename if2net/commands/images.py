@@ -1,112 +1,97 @@
-"""learn and predict, given images: a backbone turns them into rows, each of them once."""
+"""learn and predict, given images: the functions of `if2net.images.learning` with progress and messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from if2net.commands.model import Samples
-    from if2net.images.folders import ImageFiles, ImageFolders
+    from if2net.commands.options import Samples
+    from if2net.images.folders import ImageFiles
+    from if2net.images.learning import LearnedImages
     from if2net.learner import IF2Net
 
 COLUMNS = ("file",)
-# What a backbone has found is told apart without a wide layer, in a fraction of the time and of the file.
-SETTINGS = ("encoder=linear",)
+# The most files that are named on a screen. In a log, all are named.
+NAMED = 20
 
 
 def are_images(paths: Sequence[Path]) -> bool:
-    """Whether these are images or folders with images, and not tables.
+    """Say whether these are images or folders of images rather than tables.
 
-    Among images may be what is neither: it is named at the end, with what cannot be read.
+    Other files among images are allowed here; they are named at the end, with the images that cannot be read.
     """
     from if2net.errors import InputError
     from if2net.images.read import SUFFIXES
-    from if2net.tables.formats import FORMATS
+    from if2net.tables import FORMATS
 
     others = [path for path in paths if not (path.is_dir() or path.suffix.lower() in SUFFIXES)]
     if missing := [path for path in others if not path.exists()]:
         raise InputError(f"There is no file or folder {missing[0]}; check the path.")
     tables = [path for path in others if path.name.lower().endswith(tuple(FORMATS))]
     if tables and len(others) < len(paths):
-        raise InputError(f"{tables[0]} is no image, but others here are; give tables or images, not both at once.")
+        raise InputError(f"{tables[0]} is a table, but others here are images; give either tables or images.")
     return len(others) < len(paths)
 
 
 def learn_images(
     net: IF2Net, folders: Sequence[Path], backbone: str | None, device: str, console: Console
-) -> ImageFolders:
-    """They know what in them could not be used."""
-    from if2net.commands.messages import refuse_held_out
-    from if2net.config import resolve_device
-    from if2net.images.files import passed_over
-    from if2net.images.folders import ImageFolders
-    from if2net.images.remembered import extractor_for
+) -> LearnedImages:
+    """Learn folders of images on this machine."""
+    from if2net.images import learning
     from if2net.progress import progress
 
-    refuse_held_out(backbone)
-    extractor, remembered = extractor_for(net, backbone, resolve_device(device))
     with progress("features", console) as show:
-        images = ImageFolders(folders, extractor, show)
-        net.learn(images)
-    net.backbone = remembered
-    _name_afterwards(folders, passed_over, console)
-    return images
+        return learning.learn_images(net, folders, backbone=backbone, device=device, show=show)
 
 
 def learn_images_on(
     address: str, net: IF2Net, folders: Sequence[Path], backbone: str | None, workers: int | None, console: Console
-) -> ImageFolders:
-    """On the cluster at this address; otherwise as `learn_images`."""
+) -> LearnedImages:
+    """Learn folders of images on the cluster at this address."""
     from if2net import cluster
-    from if2net.commands.messages import refuse_held_out
-    from if2net.images.files import passed_over
     from if2net.progress import progress
 
-    refuse_held_out(backbone)
     cluster.connect(address)
     with progress("images", console) as show:
-        images = cluster.learn_images(net, folders, backbone, workers=workers, show=show)
-    _name_afterwards(folders, passed_over, console)
-    return images
+        return cluster.learn_images(net, folders, backbone, workers=workers, show=show)
 
 
 def images_to_predict(
     net: IF2Net, paths: Sequence[Path], backbone: str | None, device: str, console: Console
 ) -> Samples:
-    """Every image that can be used, with its place: COLUMNS. The others are named at the end."""
-    from if2net.commands.messages import refuse_held_out
+    """Return all images that can be used, with their COLUMNS. The others are named after the last one."""
     from if2net.config import resolve_device
-    from if2net.images import folders as folder
-    from if2net.images.files import unknown_under
-    from if2net.images.remembered import extractor_for
+    from if2net.images import folders
+    from if2net.images.model_backbone import extractor_for
     from if2net.progress import progress
 
-    refuse_held_out(backbone)
     extractor, _ = extractor_for(net, backbone, resolve_device(device))
     with progress("features", console) as show:
-        images = folder.images_to_predict(paths, extractor, show)
-        for _ in images:  # into the cache, since a bar and the predictions do not go together on a screen
+        images = folders.images_to_predict(paths, extractor, show)
+        for _ in images:  # fills the cache first, because a progress bar would mix with the predictions on a screen
             pass
     images.show = None
-    _name_afterwards([path for path in paths if path.is_dir()], unknown_under, console)
-    return _told(images, console)
+    return _samples(images, console)
 
 
-def _name_afterwards(folders: Sequence[Path], not_used: Callable[[Path], dict[Path, str]], console: Console) -> None:
-    """What lies in the folders and was not looked at is named when the command is over."""
-    from if2net.commands.messages import AFTERWARDS, summarise_others
-
-    others = {path: reason for folder in folders for path, reason in not_used(folder).items()}
-    AFTERWARDS.callback(summarise_others, others, console)
-
-
-def _told(images: ImageFiles, console: Console) -> Samples:
-    from if2net.commands.messages import summarise
-
+def _samples(images: ImageFiles, console: Console) -> Samples:
     for paths, X in images:
         yield [(path,) for path in paths], X
-    summarise(images.refused, len(images), console)
+    print_left_out(images.left_out, console)
+
+
+def print_left_out(left_out: Mapping[Path, str], console: Console) -> None:
+    """Name the files and folders that could not be used, with the reasons."""
+    if not left_out:
+        return
+    console.print(f"Left out ({len(left_out):,}):", style="yellow", highlight=False)
+    shown = NAMED if console.is_terminal else len(left_out)
+    for reason in list(left_out.values())[:shown]:
+        console.print(f"  {reason}", soft_wrap=True, highlight=False, markup=False)
+    if len(left_out) > shown:
+        redirection = "2> FILE" if console.stderr else "> FILE"
+        console.print(f"  and {len(left_out) - shown:,} more; {redirection} writes all of them", highlight=False)

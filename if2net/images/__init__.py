@@ -1,1 +1,1 @@
-"""Images in, rows of numbers out: reading, folders, frozen backbones, extraction and the feature cache."""
+"""Pictures: reading, folders, frozen backbones, their features and the cache of these, learning and predicting."""

@@ -1,24 +1,26 @@
-"""The feature cache: a folder for every backbone, in it files of rows that are found by the content of the image.
+"""The feature cache: one folder per extractor, with files of features that are found by the content of the image.
 
-Rows are only ever added, in files that appear whole under their final names, so readers need no lock.
+Files are only added, and each appears whole under its final name, so readers need no lock.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from filelock import FileLock
 
-from if2net.files import cache_folder, make_folder
+from if2net.extras import require
+from if2net.files import cache_folder, make_folder, replacing
 
 DIGEST = np.dtype("V32")
 
 
 class FeatureCache:
-    """Features of one extractor, by the digest of the image's file.
+    """The features of one extractor, by the SHA-256 digest of the image file.
 
     >>> import tempfile
     >>> cache = FeatureCache("some backbone", tempfile.mkdtemp())
@@ -34,30 +36,32 @@ class FeatureCache:
         self._rows: list[np.ndarray] = []
         self._read: set[str] = set()
 
-    def lock(self) -> FileLock:
-        """Held while features are computed, so that a second process waits for them instead of computing them too."""
-        return FileLock(make_folder(self.folder) / "lock")
+    def lock(self) -> AbstractContextManager[Any]:
+        """Return a lock to hold while features are computed, so that a second process waits and then reads them."""
+        filelock = require("filelock", "images", "The feature cache needs the package filelock")
+        lock: AbstractContextManager[Any] = filelock.FileLock(make_folder(self.folder) / "lock")
+        return lock
 
     def known(self, digests: np.ndarray) -> np.ndarray:
-        """Which of them are here, with what other processes have added meanwhile."""
+        """Return a mask over the digests that the cache holds, including those that other processes have added."""
         self._refresh()
         return np.array([digest.tobytes() in self._places for digest in digests], dtype=bool)
 
     def add(self, digests: np.ndarray, rows: np.ndarray) -> None:
-        make_folder(self.folder)
-        name = uuid.uuid4().hex
-        _save(self.folder / f"{name}.rows.npy", rows)
-        _save(self.folder / f"{name}.keys.npy", digests)  # last: rows without keys do not count
+        """Store features, one row per digest."""
+        name = make_folder(self.folder) / uuid.uuid4().hex
+        _save(name.with_suffix(".rows.npy"), rows)
+        _save(name.with_suffix(".keys.npy"), digests)  # last, because rows without keys are ignored
 
     def rows(self, digests: np.ndarray) -> np.ndarray:
-        """Their features. All of them must be known."""
+        """Return the features of digests, all of which must be known."""
         places = np.array([self._places[digest.tobytes()] for digest in digests]).reshape(-1, 2)
         width = self._rows[0].shape[1] if self._rows else 0
-        found = np.empty((len(digests), width), np.float32)
+        features = np.empty((len(digests), width), np.float32)
         for file in np.unique(places[:, 0]):
-            mine = places[:, 0] == file
-            found[mine] = self._rows[file][places[mine, 1]]
-        return found
+            chosen = places[:, 0] == file
+            features[chosen] = self._rows[file][places[chosen, 1]]
+        return features
 
     def _refresh(self) -> None:
         for path in sorted(self.folder.glob("*.keys.npy")):
@@ -68,16 +72,12 @@ class FeatureCache:
                 keys = np.load(path)
                 rows = np.load(path.with_name(path.name.replace(".keys.", ".rows.")), mmap_mode="r")
             except (OSError, ValueError, EOFError):
-                continue  # a damaged file: what it held is computed again
+                continue  # the file is damaged, and its features are computed again
             self._rows.append(rows)
             for row, key in enumerate(keys[: len(rows)]):
                 self._places[key.tobytes()] = (len(self._rows) - 1, row)
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    temporary = path.with_name(f".{path.name}")
-    with open(temporary, "wb") as file:
+    with replacing(path) as temporary, open(temporary, "wb") as file:
         np.save(file, array)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

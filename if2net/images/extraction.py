@@ -1,10 +1,10 @@
-"""Features of many image files: from the cache where they are known, else computed side by side and added to it."""
+"""Features of many image files: read from the cache, or computed in parallel and added to it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 from if2net.errors import InputError
 from if2net.images.cache import DIGEST, FeatureCache
@@ -19,59 +20,71 @@ from if2net.images.extractor import Extractor
 from if2net.images.read import read_image
 from if2net.progress import Show
 
-# What is lost at most when the power fails, and how long a second process waits for the lock.
+# The most images whose features are computed between two writes to the cache. It bounds the work that a power cut
+# loses, and the time that a second process waits for the lock. Ctrl-C loses only the batches at work.
 CHUNK = 1024
 
 
 @dataclass(frozen=True)
 class Features:
-    """Rows for the images that could be read; why not, for the others."""
+    """The features of the images that could be used, and the reason for each of the others."""
 
-    X: np.ndarray
-    kept: np.ndarray  # a mask over the paths
-    refused: dict[Path, str]
+    X: np.ndarray  # one row per image that could be used
+    kept: np.ndarray  # a mask over the paths: the images that X has rows for
+    left_out: dict[Path, str]
 
 
 def extract(
     paths: Sequence[Path], extractor: Extractor, cache: FeatureCache | None = None, show: Show | None = None
 ) -> Features:
-    """The features of image files. A feature depends on its image alone: whatever else is extracted with it."""
+    """Return the features of image files.
+
+    The features of an image depend on that image alone, not on the others that are extracted with it. Features that
+    are finished when an error or Ctrl-C comes stay in the cache. `show` is called after every batch.
+    """
     cache = cache or FeatureCache(extractor.identity)
-    refused: dict[Path, str] = {}
+    left_out: dict[Path, str] = {}
     with workers(extractor) as pool:
         digests = np.zeros(len(paths), DIGEST)
         for index, digest in enumerate(pool.map(_digest, paths)):
             if isinstance(digest, bytes):
                 digests[index] = digest
             else:
-                refused[paths[index]] = digest
-        readable = np.array([path not in refused for path in paths], dtype=bool)
+                left_out[paths[index]] = digest
+        readable = np.array([path not in left_out for path in paths], dtype=bool)
         missing = np.flatnonzero(readable & ~cache.known(digests))
         done = len(paths) - len(missing)
-        for start in range(0, len(missing), CHUNK):
-            part = missing[start : start + CHUNK]
-            with cache.lock():
-                part = part[~cache.known(digests[part])]  # another process may have been quicker
-                _, first = np.unique(digests[part], return_index=True)  # two copies of an image are one
-                refused |= _compute(
-                    [paths[int(index)] for index in part[first]], digests[part[first]], extractor, cache, pool
-                )
-            done += len(missing[start : start + CHUNK])
-            if show is not None:
+
+        def advance(images: int) -> None:
+            nonlocal done
+            done += images
+            if show is not None and images:
                 show(done, len(paths))
+
+        for start in range(0, len(missing), CHUNK):
+            chunk = missing[start : start + CHUNK]
+            with cache.lock():
+                absent = chunk[~cache.known(digests[chunk])]  # another process may have added some meanwhile
+                _, first = np.unique(digests[absent], return_index=True)  # identical files are computed once
+                absent = absent[np.sort(first)]
+                advance(len(chunk) - len(absent))
+                new = [paths[index] for index in absent]
+                left_out |= _compute_and_add(new, digests[absent], extractor, cache, pool, advance)
     kept = readable & cache.known(digests)
-    for path, mine, usable in zip(paths, kept, readable, strict=True):
-        if usable and not mine:
-            refused.setdefault(path, f"{path} has the content of another image that was refused.")
-    return Features(cache.rows(digests[kept]), kept, refused)
+    for path, has_features, could_be_opened in zip(paths, kept, readable, strict=True):
+        if could_be_opened and not has_features:
+            left_out.setdefault(path, f"{path} has the same content as another image that was left out.")
+    return Features(cache.rows(digests[kept]), kept, left_out)
 
 
-def compute(paths: Sequence[Path], extractor: Extractor, pool: ThreadPoolExecutor) -> Iterator[np.ndarray | str]:
-    """The features of each image, or why it was refused; without a cache.
+def compute(
+    paths: Sequence[Path], extractor: Extractor, pool: ThreadPoolExecutor
+) -> Iterator[list[np.ndarray | str]]:
+    """Yield batch by batch the features of each image, or the reason for leaving it out; without a cache.
 
-    Every worker reads a batch and sends it through the network, so that reading and computing overlap. Batches are
-    always of one size, since a network's last bits can depend on it. On a CPU every core has a worker;
-    benchmarks/features.py compares the speed with torch eager.
+    Each worker reads a batch and sends it through the network, so that reading and computing overlap. All batches
+    have one size, because the last bits of a network's output can depend on it. On a CPU each core has a worker;
+    benchmarks/features.py compares the speed with that of plain torch.
     """
     size = extractor.batch_size
     framing = extractor.preprocessing.framing
@@ -88,12 +101,31 @@ def compute(paths: Sequence[Path], extractor: Extractor, pool: ThreadPoolExecuto
         name = extractor.backbone.name
         return [reasons.get(place) or _finite(rows[place], path, name) for place, path in enumerate(batch)]
 
-    for results in pool.map(work, [paths[start : start + size] for start in range(0, len(paths), size)]):
-        yield from results
+    yield from pool.map(work, [paths[start : start + size] for start in range(0, len(paths), size)])
+
+
+@contextmanager
+def workers(extractor: Extractor) -> Iterator[ThreadPoolExecutor]:
+    """A pool with one thread per core; work that has not begun is cancelled at the end.
+
+    Each thread computes alone, because one image is too small to share among cores. The limit holds for these threads
+    only: the number of threads that torch uses elsewhere in the process stays as it is.
+    """
+    count = torch.get_num_threads() if extractor.device.type == "cpu" else os.cpu_count() or 1
+    pool = ThreadPoolExecutor(count, initializer=_compute_alone)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _compute_alone() -> None:
+    torch.get_num_threads()  # torch sets up a thread at its first call, which would undo the limit
+    threadpool_limits(1, user_api="openmp")  # OpenMP has one limit per calling thread
 
 
 def _finite(row: np.ndarray, path: Path, backbone: str) -> np.ndarray | str:
-    """The features, or why they cannot be learned from."""
+    """Return the features, or the reason why they cannot be learned."""
     if np.isfinite(row).all():
         return row
     return (
@@ -102,15 +134,28 @@ def _finite(row: np.ndarray, path: Path, backbone: str) -> np.ndarray | str:
     )
 
 
-def _compute(
-    paths: list[Path], digests: np.ndarray, extractor: Extractor, cache: FeatureCache, pool: ThreadPoolExecutor
+def _compute_and_add(
+    paths: list[Path],
+    digests: np.ndarray,
+    extractor: Extractor,
+    cache: FeatureCache,
+    pool: ThreadPoolExecutor,
+    advance: Callable[[int], None],
 ) -> dict[Path, str]:
-    """Add these features to the cache; what was refused comes back."""
-    found = list(compute(paths, extractor, pool))
-    good = [place for place, row in enumerate(found) if not isinstance(row, str)]
-    if good:
-        cache.add(digests[good], np.stack([found[place] for place in good]))
-    return {path: row for path, row in zip(paths, found, strict=True) if isinstance(row, str)}
+    """Add the features of images to the cache, and return the images that were left out.
+
+    All finished features become one file of the cache, also where an error or Ctrl-C ends the work early.
+    """
+    results: list[np.ndarray | str] = []
+    try:
+        for batch in compute(paths, extractor, pool):
+            results += batch
+            advance(len(batch))
+    finally:
+        usable = [place for place, row in enumerate(results) if not isinstance(row, str)]
+        if usable:
+            cache.add(digests[usable], np.stack([results[place] for place in usable]))
+    return {path: reason for path, reason in zip(paths, results, strict=True) if isinstance(reason, str)}
 
 
 def _digest(path: Path) -> bytes | str:
@@ -119,16 +164,3 @@ def _digest(path: Path) -> bytes | str:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError as error:
         return f"{path} cannot be opened ({error.strerror}); check the path and its permissions."
-
-
-@contextmanager
-def workers(extractor: Extractor) -> Iterator[ThreadPoolExecutor]:
-    """A thread for every core, each of which computes on its own: they are not worth splitting one image between."""
-    threads = torch.get_num_threads()
-    count = threads if extractor.device.type == "cpu" else os.cpu_count() or 1
-    try:
-        torch.set_num_threads(1)
-        with ThreadPoolExecutor(count) as pool:
-            yield pool
-    finally:
-        torch.set_num_threads(threads)

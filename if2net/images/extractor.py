@@ -1,4 +1,4 @@
-"""Feature vectors from a backbone: which depths, pooled how, with the mirror image or without."""
+"""Feature vectors from a backbone: which maps are taken, how they are pooled, with the mirror image or without."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from if2net.errors import ConfigurationError, IF2NetError, unknown
 from if2net.images.backbones.base import Backbone, Preprocessing, unsuitable
 from if2net.images.backbones.registry import load_backbone, split
 
-# Part of every identity: raise it when the same options come to mean other numbers.
+# Part of every identity. Raise it when the same options come to mean other numbers.
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is taken from a backbone. Written after its name: `resnet18.if2,depths=2+3+4,pool=2,flip=yes`."""
+    """The features to take from a backbone, written after its name: `resnet18.if2,depths=2+3+4,pool=2,flip=yes`."""
 
-    depths: tuple[int, ...] | None = None  # counted from 1, shallow to deep; None: the last
-    pool: int = 1  # every map is averaged to pool × pool
-    flip: bool = False  # mean of the features of the image and its mirror image
-    size: int | None = None  # of the input, where it is not the backbone's own
+    depths: tuple[int, ...] | None = None  # the maps, counted from 1, shallow to deep; None is the last one
+    pool: int = 1  # each map is averaged to pool × pool
+    flip: bool = False  # average the features of the image and of its mirror image
+    size: int | None = None  # pixels per side of the input; None is the backbone's own
 
     @classmethod
     def parse(cls, words: list[str], defaults: dict[str, Any]) -> Options:
-        """
+        """Read options from words such as "pool=2".
+
         >>> Options.parse(["depths=2+3", "flip=yes"], {"pool": 2})
         Options(depths=(2, 3), pool=2, flip=True, size=None)
         """
@@ -45,7 +46,7 @@ class Options:
 
 
 class Extractor:
-    """A backbone with options: `identity` names exactly what its numbers depend on."""
+    """A backbone with options. `identity` changes with everything that its numbers depend on."""
 
     def __init__(
         self, backbone: Backbone, options: Options | None = None, device: torch.device | str = "cpu"
@@ -61,36 +62,28 @@ class Extractor:
 
     @property
     def preprocessing(self) -> Preprocessing:
+        """The preprocessing of the backbone, for the size that the options ask for."""
         size = self.options.size
         return self.backbone.preprocessing.resized(size) if size else self.backbone.preprocessing
 
     @property
     def batch_size(self) -> int:
-        """A few on a CPU, whose cores work on so many each: one at a time is slower, and many leave its cache."""
+        """Images per batch. On a CPU, single images are slower, and large batches do not fit into a core's cache."""
         return self.backbone.batch_size or (4 if self.device.type == "cpu" else 128)
 
     @property
     def identity(self) -> str:
-        """Changes with the network, the preprocessing and the options, and with nothing else."""
-        return self._identity(self.backbone.fingerprint)
-
-    @property
-    def former_identity(self) -> str | None:
-        """The one that older models remember, where it has changed since."""
-        former = self.backbone.former_fingerprint
-        return None if former is None else self._identity(former)
-
-    def _identity(self, fingerprint: str) -> str:
+        """A digest of the network, the preprocessing and the options."""
         facts = {
             "version": VERSION,
-            "weights": fingerprint,
+            "weights": self.backbone.fingerprint,
             "preprocessing": asdict(self.preprocessing),
             "options": asdict(replace(self.options, depths=self.depths)),
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
-        """N×H×W×3 bytes to N×d features."""
+        """Turn N×H×W×3 bytes into N×d features."""
         with torch.inference_mode():
             images = self.preprocessing(torch.from_numpy(pixels).to(self.device))
             features = self._pooled(images)
@@ -99,31 +92,31 @@ class Extractor:
             return features.float().cpu().numpy()
 
     def _pooled(self, images: Tensor) -> Tensor:
-        return torch.cat([self._vector(found, len(images)) for found in self._maps(images)], dim=1)
+        return torch.cat([self._vector(values, len(images)) for values in self._maps(images)], dim=1)
 
     def _maps(self, images: Tensor) -> list[Tensor]:
         try:
             return self.backbone.maps(images, self.depths)
         except (IF2NetError, torch.OutOfMemoryError):
             raise
-        except Exception as error:  # networks of others raise anything where a shape does not suit them
+        except Exception as error:  # a foreign network raises any error for a shape that does not suit it
             raise unsuitable(self.backbone.name, images.shape[-1], error) from error
 
     def _vector(self, values: Tensor, count: int) -> Tensor:
         if values.ndim not in (2, 3, 4) or len(values) != count:
             raise ConfigurationError(
-                f"{self.backbone.name} puts out numbers of the shape {tuple(values.shape)} for {count} images; a map "
+                f"{self.backbone.name} returns numbers of the shape {tuple(values.shape)} for {count} images; a map "
                 "must be N×C×h×w, N×tokens×C or N×C. Choose another output of the network."
             )
         if not values.is_floating_point():
             values = values.float()
         if values.ndim == 4:
             return adaptive_avg_pool2d(values, self.options.pool).flatten(1)
-        return values.mean(dim=1) if values.ndim == 3 else values  # a transformer's tokens are averaged
+        return values.mean(dim=1) if values.ndim == 3 else values  # the tokens of a transformer are averaged
 
 
 def load_extractor(text: str, device: torch.device | str = "cpu") -> Extractor:
-    """Read NAME[,option=value]..., such as efficientnet-lite0,pool=2.
+    """Load the extractor that NAME[,option=value]... describes, such as efficientnet-lite0,pool=2.
 
     >>> load_extractor("pixels,size=8").options.size
     8

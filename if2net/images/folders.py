@@ -1,7 +1,9 @@
-"""A user's own images as samples to learn or to predict: a folder with a sub-folder for each class, or bare files."""
+"""Folders of pictures: which images they hold, of which classes, and their features in blocks."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -13,88 +15,161 @@ from if2net.errors import ConfigurationError, InputError
 from if2net.images.backbones.base import Backbone
 from if2net.images.extraction import extract
 from if2net.images.extractor import Extractor
-from if2net.images.files import TESTING, class_folders, images_under, without_images
 from if2net.images.read import SUFFIXES
 from if2net.progress import Show
 
-# Images in a piece. A learner that is new takes the scale of its inputs from the first one.
-PIECE = 4096
+# Images per block. A new learner takes the scale of its inputs from the first block.
+BLOCK = 4096
+# Names of folders that hold test images rather than a class.
+TESTING = ("test", "val", "valid", "validation")
+# Suffixes of files that often lie among images and are none; they are ignored without a word.
+NOT_IMAGES = (".txt", ".md", ".json", ".xml", ".csv", ".ini", ".db")
 
 
 @dataclass
 class ImageFiles:
-    """Image files: going over them gives (paths, X) in pieces, the same ones every time.
+    """The features of image files. Iterating gives (paths, X) in blocks, the same blocks every time.
 
-    What cannot be read is left out and named in `refused`.
+    Images that cannot be used are skipped. `left_out` names them, with the reason, after the first iteration.
     """
 
     paths: Sequence[Path]
     extractor: Extractor
     show: Show | None = None
-    refused: dict[Path, str] = field(default_factory=dict)
+    left_out: dict[Path, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def __iter__(self) -> Iterator[tuple[list[Path], np.ndarray]]:
-        for start in range(0, len(self.paths), PIECE):
-            piece = [path for path in self.paths[start : start + PIECE] if path not in self.refused]
-            found = extract(piece, self.extractor, show=self._shown(start))
-            self.refused |= found.refused
-            if found.kept.any():
-                yield list(compress(piece, found.kept)), found.X
-        if len(self.refused) == len(self.paths):
-            raise InputError(f"No image could be used: {next(iter(self.refused.values()))}")
+        for start in range(0, len(self.paths), BLOCK):
+            block = [path for path in self.paths[start : start + BLOCK] if path not in self.left_out]
+            features = extract(block, self.extractor, show=self._show_from(start))
+            self.left_out |= features.left_out
+            if features.kept.any():
+                yield list(compress(block, features.kept)), features.X
+        if all(path in self.left_out for path in self.paths):
+            raise InputError(f"No image could be used: {self.left_out[self.paths[0]]}")
 
-    def _shown(self, start: int) -> Show | None:
+    def _show_from(self, start: int) -> Show | None:
         show = self.show
         return None if show is None else lambda done, _, text="": show(start + done, len(self.paths), text)
 
 
 class ImageFolders:
-    """Folders with a sub-folder for each class: going over them gives (X, y), where y names the sub-folders.
+    """Folders with one sub-folder per class. Iterating gives (X, y) in blocks, where y names the sub-folders.
 
-    Sub-folders in which no file is an image of a known kind are named in `left_out`.
+    `left_out` names files and sub-folders that cannot be used: unknown formats and images outside the sub-folders
+    at once, unreadable images after the first iteration.
     """
 
     def __init__(self, folders: Sequence[Path], extractor: Extractor, show: Show | None = None) -> None:
-        classes = [_classes(folder, extractor.backbone) for folder in folders]
-        self._labels = {path: name for part in classes for name, paths in part.items() for path in paths}
-        self.files = ImageFiles(list(self._labels), extractor, show)
-        self.left_out = {part: _no_images(part) for folder in folders for part in without_images(folder)}
-        self.parts = sum(map(len, classes)) + len(self.left_out)
+        self.labels: dict[Path, str] = {}
+        left_out: dict[Path, str] = {}
+        for folder in folders:
+            for name, paths in _classes_to_learn(folder, extractor.backbone).items():
+                self.labels |= dict.fromkeys(paths, name)
+            left_out |= outside_classes(folder)
+        self.files = ImageFiles(list(self.labels), extractor, show, left_out)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for paths, X in self.files:
-            yield X, np.array([self._labels[path] for path in paths])
+            yield X, np.array([self.labels[path] for path in paths])
+
+    @property
+    def left_out(self) -> dict[Path, str]:
+        return self.files.left_out
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of images per class, without those that were left out."""
+        return dict(Counter(label for path, label in self.labels.items() if path not in self.left_out))
 
 
 def images_to_predict(paths: Sequence[Path], extractor: Extractor, show: Show | None = None) -> ImageFiles:
-    """Files; of a folder, all images in it."""
-    files = dict.fromkeys(file for path in paths for file in (images_under(path) if path.is_dir() else [path]))
+    """Return the given files, and all images inside the given folders."""
+    files: dict[Path, None] = {}
+    left_out: dict[Path, str] = {}
+    for path in paths:
+        files |= dict.fromkeys(images_under(path) if path.is_dir() else [path])
+        left_out |= unknown_under(path) if path.is_dir() else {}
     if not files:
         raise InputError("There are no images to predict; give files, or folders with images in them.")
-    return ImageFiles(list(files), extractor, show)
+    return ImageFiles(list(files), extractor, show, left_out)
 
 
-def _no_images(folder: Path) -> str:
-    return f"{folder} has no image of a kind that can be read ({', '.join(SUFFIXES)}); convert what is in it."
+def class_folders(folder: Path) -> dict[str, list[Path]]:
+    """Return the images under each sub-folder, by its name; sorted, so that the order is reproducible."""
+    return {part.name: images for part in _sub_folders(folder) if (images := images_under(part))}
 
 
-def _classes(folder: Path, backbone: Backbone) -> dict[str, list[Path]]:
-    """The images of every class that can be learned."""
+def images_under(folder: Path) -> list[Path]:
+    """Return all images in a folder and the folders inside it. Links are followed, hidden files are not read."""
+    return sorted(path for path in _files_under(folder) if path.suffix.lower() in SUFFIXES)
+
+
+def outside_classes(folder: Path) -> dict[Path, str]:
+    """Return what no class takes in, with the reason.
+
+    These are images beside the folders of the classes, files of unknown formats inside them, and sub-folders without
+    a single image.
+    """
+    left_out = {
+        path: f"{path} is not inside the folder of a class; move it into one."
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+    }
+    for part in _sub_folders(folder):
+        if images_under(part):
+            left_out |= unknown_under(part)
+        elif any(_files_under(part)):
+            left_out[part] = (
+                f"{part} has no image of a format that can be read ({', '.join(SUFFIXES)}); convert them."
+            )
+    return left_out
+
+
+def unknown_under(folder: Path) -> dict[Path, str]:
+    """Return the files under a folder that may be images, but of no format that can be read; with the reason."""
+    unknown = [path for path in _files_under(folder) if path.suffix.lower() not in (*SUFFIXES, *NOT_IMAGES)]
+    return {path: f"{path} has no suffix of an image format; rename or convert it." for path in sorted(unknown)}
+
+
+def _classes_to_learn(folder: Path, backbone: Backbone) -> dict[str, list[Path]]:
+    """Return the images of each class, or raise an error if the folder cannot be learned."""
     if not folder.is_dir():
         raise InputError(
-            f"{folder} is no folder; give one that exists, with the images of each class in a sub-folder of its own."
+            f"{folder} is not a folder; give an existing one that has one sub-folder of images per class."
         )
     classes = class_folders(folder)
     if not classes:
         raise InputError(f"{folder} has no sub-folders with images; put the images of each class into one.")
     if "train" in classes and not classes.keys().isdisjoint(TESTING):
-        raise InputError(f"{folder} has parts to learn from and to test with, not classes; give {folder / 'train'}.")
-    if again := sorted(classes.keys() & set(backbone.seen_classes)):
+        raise InputError(f"{folder} holds training and test images, not classes; give {folder / 'train'}.")
+    if seen := sorted(classes.keys() & set(backbone.seen_classes)):
         raise ConfigurationError(
-            f"{backbone.name} was trained on {again[0]!r}, which may not be learned again; "
-            "leave this class out, or choose another backbone."
+            f"{backbone.name} was trained on {seen[0]!r}, so this class cannot be learned again; leave it out, or "
+            "choose another backbone."
         )
     return classes
+
+
+def _sub_folders(folder: Path) -> list[Path]:
+    return [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
+
+
+def _files_under(folder: Path) -> Iterator[Path]:
+    start = folder.resolve()
+    followed: set[Path] = set()
+
+    def is_to_be_entered(path: Path) -> bool:
+        """A link is followed once, and never to a folder above, which would have no end."""
+        if not path.is_symlink():
+            return True
+        target = path.resolve()
+        known = target in followed or start.is_relative_to(target)
+        followed.add(target)
+        return not known
+
+    for place, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in sorted(folders) if name[0] != "." and is_to_be_entered(Path(place, name))]
+        yield from (Path(place, name) for name in files if name[0] != ".")

@@ -1,10 +1,7 @@
-"""Reads one image of any kind as a square of RGB bytes, or says by name why not."""
+"""Reading one picture: any image file as a square of RGB bytes, or an error that names the file."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,28 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from if2net.errors import ConfigurationError, InputError
+from if2net.errors import InputError
+from if2net.extras import require
 
 if TYPE_CHECKING:
     from PIL import Image
 
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
 
-# Pixels that are decoded at most: as RGB they take a third of a gigabyte, and twice that while 16 bits are converted.
+# The most pixels that are decoded. As RGB they take a third of a gigabyte, and twice that during a conversion from
+# 16 bits.
 LARGEST = 85_000_000
-# Those of a JPEG at most, which is decoded at a smaller scale; a progressive one has them all in memory meanwhile.
+# The most pixels of a JPEG file, which is decoded at a smaller scale. A progressive one still needs all of them in
+# memory while it is decoded.
 LARGEST_JPEG = 400_000_000
+JPEG_START = b"\xff\xd8\xff"
 
 
 @dataclass(frozen=True)
 class Framing:
-    """The shorter side becomes `side` pixels long, and the middle `size` × `size` pixels are kept."""
+    """Scale the shorter side of an image to `side` pixels, then keep the middle `size` × `size` pixels."""
 
     side: int
     size: int
 
     def box(self, width: int, height: int) -> tuple[float, float, float, float]:
-        """The part of a width × height image that is kept.
+        """Return the part of a width × height image that is kept: left, top, right, bottom.
 
         >>> Framing(256, 224).box(512, 1024)
         (32.0, 288.0, 480.0, 736.0)
@@ -44,14 +45,15 @@ class Framing:
 
 
 def read_image(path: Path, framing: Framing) -> np.ndarray:
-    """The image at `path` as size × size × 3 bytes.
+    """Read the image at `path` as size × size × 3 bytes.
 
-    Of an animation it is the first picture; what is transparent becomes white; a camera's rotation is undone.
+    The first frame of an animation is taken, transparent pixels become white, and the rotation that a camera has
+    recorded is undone.
     """
     pillow = _pillow()
     try:
         with _open(path) as image:
-            image.draft("RGB", (framing.side, framing.side))  # a JPEG is then decoded at about this scale
+            image.draft("RGB", (framing.side, framing.side))  # a JPEG file is then decoded at about this scale
             if image.width * image.height > LARGEST:
                 raise InputError(_too_large(path))
             upright = _upright(_as_rgb(image, path))
@@ -60,70 +62,50 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
             return np.asarray(upright.resize(frame, pillow.Resampling.BICUBIC, box, reducing_gap=2.0))
     except InputError:
         raise
-    except Exception as error:  # the readers of broken files raise nearly anything
+    except Exception as error:  # Pillow raises almost any error for a broken file
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{path} cannot be read as an image ({reason}); repair or remove it.") from error
 
 
-def read_images(paths: Sequence[Path], framing: Framing) -> tuple[np.ndarray, np.ndarray, dict[Path, str]]:
-    """All that can be read, as N × size × size × 3 bytes, with a mask over the paths; and why not, for the others."""
-    refused: dict[Path, str] = {}
-
-    def read(path: Path) -> np.ndarray | None:
-        try:
-            return read_image(path, framing)
-        except InputError as error:
-            refused[path] = str(error)
-            return None
-
-    with ThreadPoolExecutor() as pool:
-        found = list(pool.map(read, paths))
-    kept = np.array([image is not None for image in found], dtype=bool)
-    images = [image for image in found if image is not None]
-    return np.stack(images) if images else np.empty((0, framing.size, framing.size, 3), np.uint8), kept, refused
-
-
 def write_image(path: Path, pixels: np.ndarray) -> None:
-    """Height × width × 3 bytes as an image file of the kind that the ending says."""
+    """Write height × width × 3 bytes as an image file; the suffix of `path` decides the format."""
     _pillow().fromarray(pixels).save(path)
 
 
 @cache
 def _pillow() -> Any:
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ConfigurationError(
-            "Reading images needs Pillow; install it with `pip install 'if2net[images]'`."
-        ) from error
-    # The size is judged here, after a JPEG was asked for at a smaller scale; threads cannot silence a warning safely.
-    warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-    return Image
+    return require("PIL.Image", "images", "Reading images needs Pillow")
 
 
 def _open(path: Path) -> Image.Image:
-    """Pillow refuses what has very many pixels, whatever its scale; of a JPEG only a small part need be decoded."""
-    pillow = _pillow()
-    try:
-        return pillow.open(path)
-    except pillow.DecompressionBombError as error:
-        from PIL.JpegImagePlugin import JpegImageFile
+    """Open a file without decoding it.
 
+    `Image.open` refuses or warns by the number of pixels, whatever the scale. A JPEG file is decoded at a small
+    scale, so it is opened by its own class and has its own limit.
+    """
+    pillow = _pillow()
+    with open(path, "rb") as file:
+        is_jpeg = file.read(len(JPEG_START)) == JPEG_START
+    if not is_jpeg:
         try:
-            image = JpegImageFile(path)
-        except SyntaxError:  # Pillow's word for another kind of file
+            opened: Image.Image = pillow.open(path)
+            return opened
+        except pillow.DecompressionBombError as error:
             raise InputError(_too_large(path)) from error
-        if image.width * image.height > LARGEST_JPEG:
-            image.close()
-            raise InputError(_too_large(path)) from error
-        return image
+    from PIL.JpegImagePlugin import JpegImageFile
+
+    image = JpegImageFile(path)
+    if image.width * image.height > LARGEST_JPEG:
+        image.close()
+        raise InputError(_too_large(path))
+    return image
 
 
 def _as_rgb(image: Image.Image, path: Path) -> Image.Image:
     if image.mode.startswith("I"):
         return _from_sixteen_bits(image, path)
     if image.mode == "F":
-        raise InputError(f"{path} holds floating-point pixels, whose range is unknown; save it with 8 bits.")
+        raise InputError(f"{path} has floating-point pixels, whose range is unknown; save it with 8 bits.")
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         visible = image.convert("RGBA")
         white = _pillow().new("RGBA", visible.size, "white")
@@ -133,11 +115,11 @@ def _as_rgb(image: Image.Image, path: Path) -> Image.Image:
 
 
 def _from_sixteen_bits(image: Image.Image, path: Path) -> Image.Image:
-    """Pillow would cut values off at 255; the upper byte is the picture, unless all of it is in the lower one."""
+    """Keep the upper byte of each pixel, or the lower one where no pixel exceeds 255. Pillow itself would clip."""
     values = np.asarray(image)
     largest = values.max()
     if values.min() < 0 or largest > 65535:
-        raise InputError(f"{path} holds pixels of more than 16 bits; save it with 8 or 16 bits.")
+        raise InputError(f"{path} has pixels of more than 16 bits; save it with 8 or 16 bits.")
     grey = (values if largest <= 255 else values >> 8).astype(np.uint8)
     return _keeping_rotation(_pillow().fromarray(grey).convert("RGB"), image)
 
@@ -155,6 +137,4 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _too_large(path: Path) -> str:
-    return (
-        f"{path} has too many pixels to be decoded safely; scale it down to {LARGEST // 10**6} megapixels or fewer."
-    )
+    return f"{path} has too many pixels to decode safely; scale it down to {LARGEST // 10**6} megapixels or fewer."

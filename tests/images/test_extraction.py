@@ -1,4 +1,5 @@
 import multiprocessing
+import threading
 
 import numpy as np
 import pytest
@@ -7,17 +8,17 @@ import torch
 from if2net.errors import OutputError
 from if2net.images.backbones.network import Network
 from if2net.images.cache import DIGEST, FeatureCache
-from if2net.images.extraction import compute, extract
+from if2net.images.extraction import compute, extract, workers
 from if2net.images.extractor import Extractor, load_extractor
-from if2net.images.files import images_under
+from if2net.images.folders import images_under
 
 
 @pytest.fixture
-def paths(photographs):
-    return images_under(photographs)
+def paths(pictures):
+    return images_under(pictures)
 
 
-def test_a_feature_from_the_cache_equals_a_fresh_one_to_the_bit(paths, extractor):
+def test_features_from_the_cache_equal_new_ones_to_the_bit(paths, extractor):
     first = extract(paths, extractor)
     cached = extract(paths, extractor)
     fresh = np.stack([extract([path], extractor, FeatureCache("fresh")).X[0] for path in paths])
@@ -25,66 +26,128 @@ def test_a_feature_from_the_cache_equals_a_fresh_one_to_the_bit(paths, extractor
     np.testing.assert_array_equal(fresh, first.X)
 
 
-def test_nothing_is_computed_twice(paths, extractor, monkeypatch):
+def test_features_are_computed_once(paths, extractor, monkeypatch):
     first = extract(paths, extractor)
     monkeypatch.setattr("if2net.images.extraction.read_image", lambda *_: pytest.fail("read again"))
     np.testing.assert_array_equal(extract(paths[::-1], extractor).X[::-1], first.X)
 
 
-def test_a_moved_or_copied_file_is_the_same_image(paths, extractor, tmp_path, monkeypatch):
+def test_the_features_of_a_copied_file_are_found_by_its_content(paths, extractor, tmp_path, monkeypatch):
     wanted = extract(paths[:1], extractor).X
     (tmp_path / "copy.png").write_bytes(paths[0].read_bytes())
     monkeypatch.setattr("if2net.images.extraction.read_image", lambda *_: pytest.fail("read again"))
     np.testing.assert_array_equal(extract([tmp_path / "copy.png"], extractor).X, wanted)
 
 
-def test_a_file_with_new_content_is_computed_anew(paths, extractor):
+def test_a_file_with_new_content_gets_new_features(paths, extractor):
     before = extract(paths[:1], extractor).X
     paths[0].write_bytes(paths[-1].read_bytes())
     assert not np.array_equal(extract(paths[:1], extractor).X, before)
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_done(paths, extractor, tmp_path):
+def test_unreadable_files_are_left_out_with_a_reason_and_the_others_have_features(paths, extractor, tmp_path):
     broken, empty = tmp_path / "broken.jpg", tmp_path / "empty.png"
     broken.write_bytes(b"not an image")
     empty.touch()
     wanted = [broken, *paths[:3], empty, tmp_path / "absent.png", paths[3], broken]
     found = extract(wanted, extractor)
     assert found.kept.tolist() == [False, True, True, True, False, False, True, False]
-    assert set(found.refused) == {broken, empty, tmp_path / "absent.png"}
-    assert all(str(path) in reason for path, reason in found.refused.items())
+    assert set(found.left_out) == {broken, empty, tmp_path / "absent.png"}
+    assert all(str(path) in reason for path, reason in found.left_out.items())
     np.testing.assert_array_equal(found.X, extract(paths[:4], extractor).X)
 
 
-def test_all_refused_gives_no_rows(extractor, tmp_path):
+def test_files_that_are_all_left_out_give_no_rows(extractor, tmp_path):
     found = extract([tmp_path / "absent.png"], extractor)
     assert len(found.X) == 0
-    assert len(found.refused) == 1
+    assert len(found.left_out) == 1
 
 
-def test_weights_and_threads_are_as_before(paths, network, extractor):
+def test_the_weights_of_the_backbone_stay_as_they_were(paths, network, extractor):
     before = {name: tensor.clone() for name, tensor in network._module.state_dict().items()}
-    threads = torch.get_num_threads()
     extract(paths, extractor)
     assert all(torch.equal(before[name], tensor) for name, tensor in network._module.state_dict().items())
-    assert torch.get_num_threads() == threads
 
 
-def test_batches_larger_than_one_give_each_image_its_own_features(paths, network, extractor, tmp_path):
+@pytest.fixture
+def two_threads():
+    """Torch with two threads, as the setting of a host program."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def threads_elsewhere():
+    """The number of threads that torch uses in this thread, and in a new one."""
+    counts = [torch.get_num_threads()]
+    other = threading.Thread(target=lambda: counts.append(torch.get_num_threads()))
+    other.start()
+    other.join()
+    return counts
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_workers_compute_alone_and_torch_keeps_its_threads_elsewhere(extractor):
+    with workers(extractor) as pool:
+        assert set(pool.map(lambda _: torch.get_num_threads(), range(8))) == {1}
+        assert threads_elsewhere() == [2, 2]
+    assert threads_elsewhere() == [2, 2]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_two_threads_can_extract_at_the_same_time(paths, extractor):
+    expected = extract(paths, extractor, FeatureCache("alone")).X
+    results = []
+
+    def work(name):
+        results.append(extract(paths, extractor, FeatureCache(name)).X)
+
+    threads = [threading.Thread(target=work, args=[name]) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(features, expected) for features in results)
+    assert threads_elsewhere() == [2, 2]
+
+
+def test_progress_is_shown_after_every_batch(paths, extractor):
+    shown = []
+    extract(paths, extractor, show=lambda done, total, text="": shown.append((done, total)))
+    assert shown == [(4, 12), (8, 12), (12, 12)]
+    extract(paths, extractor, show=pytest.fail)
+
+
+def test_finished_features_are_kept_in_one_file_when_the_work_is_stopped(paths, extractor):
+    def stop(done, total, text=""):
+        if done == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        extract(paths, extractor, show=stop)
+    (keys,) = FeatureCache(extractor.identity).folder.glob("*.keys.npy")
+    assert len(np.load(keys)) == 8
+    shown = []
+    extract(paths, extractor, show=lambda done, total, text="": shown.append(done))
+    assert shown == [12]
+
+
+def test_the_features_of_an_image_do_not_depend_on_its_batch(paths, network, extractor, tmp_path):
     from concurrent.futures import ThreadPoolExecutor
 
     network.batch_size = 5
     broken = tmp_path / "broken.png"
     broken.touch()
     with ThreadPoolExecutor(2) as pool:
-        rows = list(compute([paths[0], broken, *paths[1:]], extractor, pool))
-        alone = list(compute(paths[3:4], extractor, pool))
+        rows = [row for batch in compute([paths[0], broken, *paths[1:]], extractor, pool) for row in batch]
+        ((alone,),) = compute(paths[3:4], extractor, pool)
     assert isinstance(rows[1], str)
-    np.testing.assert_array_equal(rows[4], alone[0])
+    np.testing.assert_array_equal(rows[4], alone)
     assert len(rows) == len(paths) + 1
 
 
-def test_a_damaged_cache_file_is_computed_again(paths, extractor):
+def test_the_features_of_a_damaged_cache_file_are_computed_again(paths, extractor):
     wanted = extract(paths, extractor).X
     for file in FeatureCache(extractor.identity).folder.glob("*.rows.npy"):
         file.write_bytes(file.read_bytes()[:50])
@@ -96,7 +159,7 @@ def _extract_pixels(paths, queue):
     queue.put(found.X.sum())
 
 
-def test_two_processes_at_once_share_one_cache(paths):
+def test_two_processes_share_one_cache(paths):
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     processes = [context.Process(target=_extract_pixels, args=(paths, queue)) for _ in range(2)]
@@ -110,7 +173,7 @@ def test_two_processes_at_once_share_one_cache(paths):
     assert sum(len(np.load(file)) for file in folder.glob("*.keys.npy")) == len(paths)
 
 
-def test_rows_without_keys_do_not_count(tmp_path):
+def test_rows_without_keys_are_ignored(tmp_path):
     cache = FeatureCache("x", tmp_path)
     digests = np.array([b"a" * 32], dtype=DIGEST)
     cache.add(digests, np.ones((1, 2), np.float32))
@@ -118,7 +181,7 @@ def test_rows_without_keys_do_not_count(tmp_path):
     assert not FeatureCache("x", tmp_path).known(digests).any()
 
 
-def test_another_tap_or_layer_with_the_same_weights_has_features_of_its_own(paths, small_module, preprocessing):
+def test_other_taps_or_layers_with_the_same_weights_have_their_own_features(paths, small_module, preprocessing):
     module, other = small_module(), small_module()
     other[2] = torch.nn.Tanh()
     for network in [(module, ("2",)), (module, ("3",)), (other, ("3",))]:
@@ -127,19 +190,19 @@ def test_another_tap_or_layer_with_the_same_weights_has_features_of_its_own(path
         np.testing.assert_array_equal(extract(paths, extractor).X, fresh.X)
 
 
-def test_an_image_whose_features_are_no_numbers_is_named(paths, preprocessing):
+def test_images_whose_features_are_not_finite_are_left_out_with_a_reason(paths, preprocessing):
     class Infinite(torch.nn.Module):
         def forward(self, x):
             return (x[:, :1, :1, :1] > 0) / x[:, :1, :1, :1].relu()  # 0/0 where the first pixel is dark
 
     found = extract(paths, Extractor(Network("mine", Infinite(), preprocessing)))
-    assert 0 < len(found.refused) < len(paths)
+    assert 0 < len(found.left_out) < len(paths)
     assert np.isfinite(found.X).all()
-    for path, reason in found.refused.items():
+    for path, reason in found.left_out.items():
         assert reason.startswith(f"{path} has features that are not finite numbers with the backbone mine")
 
 
-def test_a_cache_that_is_no_folder_is_an_error_in_words(paths, extractor, tmp_path, monkeypatch):
+def test_a_cache_folder_that_is_a_file_is_an_error_that_says_what_to_do(paths, extractor, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
     with pytest.raises(OutputError, match=r"file.features.* cannot be created .*set IF2NET_CACHE to a folder"):

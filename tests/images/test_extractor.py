@@ -37,7 +37,7 @@ def test_every_channel_is_normalised_by_its_own_mean_and_scale():
     assert torch.equal(Preprocessing(Framing(28, 28), means, scales)(pixels), torch.stack(wanted, dim=1))
 
 
-def test_without_options_it_is_the_mean_of_the_last_map(extractor):
+def test_without_options_the_features_are_the_mean_of_the_last_map(extractor):
     assert extractor()(PIXELS).shape == (3, 6)
 
 
@@ -48,7 +48,7 @@ def test_flipping_makes_an_image_and_its_mirror_image_alike(extractor):
     assert not np.allclose(plain(PIXELS), plain(mirrored), atol=1e-3)
 
 
-def test_the_identity_changes_with_weights_preprocessing_and_options_alone(extractor, preprocessing):
+def test_the_identity_changes_with_weights_preprocessing_and_options_only(extractor, preprocessing):
     identities = [
         extractor().identity,
         extractor(seed=1).identity,
@@ -68,13 +68,13 @@ def test_wrong_options_are_refused(words):
         Options.parse(words, {})
 
 
-def test_a_depth_that_is_not_there_is_refused(extractor):
+def test_a_depth_that_the_backbone_does_not_have_is_refused(extractor):
     with pytest.raises(ConfigurationError, match="depths 1 to 2"):
         extractor(depths=(3,))
 
 
 class Shaped(Backbone):
-    """Puts out ones of any shape."""
+    """Returns ones of any shape."""
 
     name, fingerprint, depths = "shaped", "shaped", 1
     preprocessing = Preprocessing(Framing(28, 28), (0.0,) * 3, (1.0,) * 3)

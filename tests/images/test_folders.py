@@ -1,12 +1,9 @@
 import numpy as np
 import pytest
 
-from if2net import IF2NetClassifier
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import load_extractor
-from if2net.images.folders import ImageFolders, images_to_predict
-from if2net.study.bench.rows import load_rows
-from if2net.study.data import parse_scenario
+from if2net.images.folders import ImageFolders, images_to_predict, images_under, outside_classes, unknown_under
 
 
 @pytest.fixture
@@ -14,73 +11,86 @@ def pixels():
     return load_extractor("pixels,size=8")
 
 
-def test_folders_are_learned_and_their_images_are_recognised(photographs, pixels):
-    classifier = IF2NetClassifier(random_state=0, width=50, device="cpu").partial_fit(
-        ImageFolders([photographs], pixels)
-    )
-    ((paths, X),) = images_to_predict([photographs / "red", photographs / "blue" / "0.png"], pixels)
-    assert [path.parent.name for path in paths] == ["red"] * 4 + ["blue"]
-    assert classifier.predict(X).tolist() == ["red"] * 4 + ["blue"]
+def write(folder, *names):
+    """Create empty files."""
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
 
 
-def test_going_over_it_again_gives_the_same_and_broken_images_are_named(photographs, pixels, monkeypatch):
-    monkeypatch.setattr("if2net.images.folders.PIECE", 5)
-    (photographs / "red" / "broken.png").touch()
+def test_iterating_twice_gives_the_same_blocks_and_unreadable_images_are_left_out(pictures, pixels, monkeypatch):
+    monkeypatch.setattr("if2net.images.folders.BLOCK", 5)
+    (pictures / "red" / "broken.png").touch()
     shown = []
-    folder = ImageFolders([photographs], pixels, show=lambda done, total, text="": shown.append((done, total)))
-    first, second = list(folder), list(folder)
+    folder = ImageFolders([pictures], pixels, show=lambda done, total, text="": shown.append((done, total)))
+    first = list(folder)
+    assert shown == [(4, 13), (5, 13), (9, 13), (10, 13), (13, 13)]
+    second = list(folder)
     assert [y.tolist() for _, y in first] == [["blue"] * 4 + ["green"], ["green"] * 3 + ["red"] * 2, ["red"] * 2]
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(first, second, strict=True))
-    assert list(folder.files.refused) == [photographs / "red" / "broken.png"]
+    assert list(folder.left_out) == [pictures / "red" / "broken.png"]
+    assert folder.counts() == {"blue": 4, "green": 4, "red": 4}
     assert len(folder.files) == 13
-    assert shown == [(5, 13), (10, 13), (13, 13)]  # the second time there is nothing to compute
 
 
-def test_several_folders_may_have_a_class_in_common(photographs, pixels, tmp_path):
+def test_several_folders_may_have_a_class_in_common(pictures, pixels, tmp_path):
     (tmp_path / "more").mkdir()
-    (photographs / "red").rename(tmp_path / "more" / "green")
-    ((_, y),) = ImageFolders([photographs, tmp_path / "more"], pixels)
+    (pictures / "red").rename(tmp_path / "more" / "green")
+    ((_, y),) = ImageFolders([pictures, tmp_path / "more"], pixels)
     assert sorted(y.tolist()) == ["blue"] * 4 + ["green"] * 8
 
 
-def test_a_class_that_the_backbone_has_seen_is_refused(photographs, pixels):
+def test_a_class_that_the_backbone_has_seen_is_refused(pictures, pixels):
     pixels.backbone.seen_classes = ("red",)
     with pytest.raises(ConfigurationError, match="trained on 'red'"):
-        ImageFolders([photographs], pixels)
+        ImageFolders([pictures], pixels)
 
 
 def test_folders_without_images_are_refused(tmp_path, pixels):
     (tmp_path / "empty").mkdir()
-    for path, sentence in ((tmp_path, "has no sub-folders with images"), (tmp_path / "absent", "is no folder")):
+    for path, sentence in ((tmp_path, "has no sub-folders with images"), (tmp_path / "absent", "is not a folder")):
         with pytest.raises(InputError, match=sentence):
             ImageFolders([path], pixels)
     with pytest.raises(InputError, match="no images to predict"):
         images_to_predict([tmp_path / "empty"], pixels)
 
 
-def test_a_folder_with_parts_for_training_and_testing_is_not_taken_for_two_classes(photographs, pixels):
-    (photographs / "red").rename(photographs / "train")
-    ImageFolders([photographs], pixels)  # a class may be called so
-    (photographs / "blue").rename(photographs / "val")
+def test_a_folder_with_training_and_test_images_is_not_learned_as_two_classes(pictures, pixels):
+    (pictures / "red").rename(pictures / "train")
+    ImageFolders([pictures], pixels)  # a class may have this name
+    (pictures / "blue").rename(pictures / "val")
     with pytest.raises(InputError, match=r"give .*train"):
-        ImageFolders([photographs], pixels)
+        ImageFolders([pictures], pixels)
 
 
-def test_images_none_of_which_can_be_used_are_an_error(photographs, pixels):
-    for path in photographs.rglob("*.png"):
+def test_it_is_an_error_if_no_image_can_be_used(pictures, pixels):
+    for path in pictures.rglob("*.png"):
         path.write_bytes(b"no image")
-    for images in (ImageFolders([photographs], pixels), images_to_predict([photographs], pixels)):
+    for images in (ImageFolders([pictures], pixels), images_to_predict([pictures], pixels)):
         with pytest.raises(InputError, match="No image could be used"):
             list(images)
 
 
-def test_a_scenario_of_images_becomes_rows(photographs):
-    (photographs / "red" / "broken.png").touch()
-    scenario = parse_scenario(f"folder:{photographs}-3/3@pixels,size=8")
-    data, refused = load_rows(scenario, device="cpu")
-    assert data.train_X.shape[1] == 192
-    assert len(data.train_y) + len(data.test_y) == 12
-    assert [path.name for path in refused] == ["broken.png"]
-    red = data.test_X[data.test_y == 2].reshape(-1, 8, 8, 3)
-    assert data.classes == 3
-    assert len(red)
+def test_hidden_files_are_ignored_and_links_are_followed_once(tmp_path):
+    write(tmp_path / "elsewhere", "1.jpg", "deep/2.JFIF")
+    write(tmp_path / "a", "0.jpg", ".thumbnails/t.jpg", ".hidden.jpg")
+    for name, target in {"linked": "elsewhere", "again": "elsewhere", "up": ".", "own": "a"}.items():
+        (tmp_path / "a" / name).symlink_to(tmp_path / target)
+    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "a")
+    assert [str(path.relative_to(tmp_path)) for path in images_under(tmp_path / "a")] == [
+        "a/0.jpg",
+        "a/again/1.jpg",
+        "a/again/deep/2.JFIF",
+    ]
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert [path.name for path in images_under(tmp_path / "link")] == ["1.jpg", "0.jpg", "2.JFIF"]
+
+
+def test_files_and_folders_that_belong_to_no_class_are_named(tmp_path):
+    write(tmp_path, "stray.jpg", "notes.txt", "a/1.jpg", "a/2.heic", "a/deep/3", "a/Thumbs.db", "a/list.csv")
+    write(tmp_path, "a/.DS_Store", "phone/1.heic", ".hidden.jpg")
+    (tmp_path / "empty").mkdir()
+    left_out = outside_classes(tmp_path)
+    assert [path.name for path in left_out] == ["stray.jpg", "2.heic", "3", "phone"]
+    assert "phone has no image of a format that can be read" in left_out[tmp_path / "phone"]
+    assert [path.name for path in unknown_under(tmp_path)] == ["2.heic", "3", "1.heic"]

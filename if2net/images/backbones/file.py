@@ -1,4 +1,4 @@
-"""Backbone files: the weights of a network that `if2net pretrain` has trained, and the classes it has seen."""
+"""Backbone files: the weights of a pre-trained ResNet, and the classes that it has seen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from if2net.images.read import Framing
 
 KIND = "backbone"
 
-# The last three stages: the later ones know the classes of the pre-training best, the earlier ones are more general.
+# The last three stages: later ones separate the classes of the pre-training best, earlier ones are more general.
 DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "resnet18": MappingProxyType({"depths": (2, 3, 4), "pool": 2, "flip": True}),
     "resnet56": MappingProxyType({"depths": (1, 2, 3), "pool": 2, "flip": True}),
@@ -26,14 +26,18 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def write(path: Path, module: ResNet, header: dict[str, Any]) -> None:
-    """`header` has architecture, dataset, classes, size, mean and scale, and whatever else is worth knowing."""
+    """Write a backbone file.
+
+    `header` must have architecture, dataset, classes, size, mean and scale; it may have more.
+    """
     modelfile.write(path, dict(module.state_dict()), {"kind": KIND, **header})
 
 
 def read(path: Path, device: torch.device | str = "cpu") -> Network:
+    """Read a backbone file."""
     tensors, header = modelfile.read(path)
     if header.get("kind") != KIND:
-        raise ModelFileError(f"{path} is a model and not a backbone; give a file that `if2net pretrain` has written.")
+        raise ModelFileError(f"{path} is a model, not a backbone; give a file that `if2net pretrain` has written.")
     module = ResNet(header["architecture"], header["size"])
     module.load_state_dict(tensors)
     framing = Framing(header["size"], header["size"])

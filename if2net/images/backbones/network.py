@@ -1,4 +1,4 @@
-"""Any torch module as a backbone: its maps are taken where `taps` say."""
+"""Any torch module as a backbone; `taps` say where its maps are taken."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from if2net.errors import ConfigurationError
 from if2net.images.backbones.base import Backbone, Preprocessing, fingerprint, unsuitable
 
-# Numbers that are kept of a map in a trial, and their digits: few, since the last bits depend on the machine.
+# Numbers kept per map of the trial run, and their digits: few, because the last bits depend on the machine.
 SUMS, DIGITS = 8, 2
 
-Maps = dict[str, Any]  # tap → what it puts out; None where it was not reached
+Maps = dict[str, Any]  # tap → its output; None where it was not reached
 
 
 class Network(Backbone):
     """A frozen copy of a torch module. `taps` are names of submodules, whose outputs are the maps.
 
-    Without taps the module's own output is the only map. The copy has less to compute, see `folded`. How the module
-    uses its weights is found out by a trial, unless `structure` says it; nothing is to be said where the names and
-    shapes of the weights leave no choice.
+    Without taps, the output of the module is the only map. The copy computes less, see `folded`. The fingerprint
+    must also cover how the module uses its weights: `structure` describes it, and is empty where the names and shapes
+    of the weights leave no choice. Without `structure`, a trial run describes it.
     """
 
     def __init__(
@@ -73,19 +73,21 @@ class Network(Backbone):
 
 
 def _catch(tap: str, wanted: Callable[[], Maps]) -> Any:
-    """A hook that puts the output where it is wanted."""
+    """Return a hook that stores the output of a tap if it is wanted."""
 
     def hook(_module: nn.Module, _inputs: Any, output: Any) -> None:
         if tap in wanted():
-            # A copy, since what follows may work in place. Of a part that is used twice, the last output counts.
+            # A copy, because later layers may work in place. If a submodule is used twice, the last output counts.
             wanted()[tap] = output.clone() if isinstance(output, Tensor) else output
 
     return hook
 
 
 def folded(module: nn.Module, example: Tensor, taps: tuple[str, ...] = ("",)) -> nn.Module:
-    """A frozen copy that is quicker on images like the example, where that computes the same: every batch norm is
-    folded into the convolution before it, convolutions pad by themselves, and activations work in place.
+    """Return a frozen copy that computes the same maps faster, or a plain copy if that is not possible.
+
+    Each batch norm is folded into the convolution before it, convolutions pad by themselves, and activations work in
+    place.
     """
     plain = _frozen(module)
     quick = copy.deepcopy(plain)
@@ -107,26 +109,26 @@ def _noise(shape: Sequence[int]) -> Tensor:
 
 
 def _trial(name: str, module: nn.Module, taps: tuple[str, ...], size: int) -> Maps:
-    """The maps of one image that is noise, or a sentence that says why there are none."""
+    """Return the maps of one image of noise, or raise an error that says why there are none."""
     try:
-        found = _all_maps(_frozen(module), taps, _noise((1, 3, size, size)))
-    except Exception as error:  # modules of others raise anything
+        maps = _all_maps(_frozen(module), taps, _noise((1, 3, size, size)))
+    except Exception as error:  # a foreign module raises any error
         raise unsuitable(name, size, error) from error
     for tap in taps:
         part = f"the submodule {tap!r} of {name}" if tap else name
-        if found[tap] is None:
-            raise ConfigurationError(f"Nothing comes out of {part}; choose a tap that its forward goes through.")
-        if not isinstance(found[tap], Tensor):
+        if maps[tap] is None:
+            raise ConfigurationError(f"The forward pass does not reach {part}; choose another tap.")
+        if not isinstance(maps[tap], Tensor):
             raise ConfigurationError(
-                f"A {type(found[tap]).__name__} comes out of {part} and not a tensor; choose another tap, or wrap "
+                f"The output of {part} is a {type(maps[tap]).__name__}, not a tensor; choose another tap, or wrap "
                 "the module in one that returns a tensor."
             )
-    return found
+    return maps
 
 
 def _structure(module: nn.Module, maps: Maps) -> str:
-    """In words and numbers: equal weights give other maps with other layers, other code around them or other taps."""
-    described = re.sub(r" at 0x[0-9a-f]+", "", repr(module))  # where something lies in memory says nothing
+    """Describe layers, taps and the maps of the trial run: with equal weights, other code gives other maps."""
+    described = re.sub(r" at 0x[0-9a-f]+", "", repr(module))  # addresses in memory differ from run to run
     projected = {}
     for tap, values in maps.items():
         flat = values.flatten().float()
@@ -137,30 +139,32 @@ def _structure(module: nn.Module, maps: Maps) -> str:
 
 
 def _agree(plain: nn.Module, quick: nn.Module, taps: tuple[str, ...], probe: Tensor) -> bool:
-    """The order of registration need not be the order of computing, what is overwritten may be needed again, and what
-    a convolution does with its padding is its own affair: a quick copy is believed only where all maps agree.
+    """Check that the quick copy gives the same maps.
+
+    It need not: submodules may run in another order than they are registered in, a map that is overwritten may be
+    used again, and a convolution may treat its padding in its own way.
     """
-    wanted = _all_maps(plain, taps, probe)
+    expected = _all_maps(plain, taps, probe)
     try:
-        found = _all_maps(quick, taps, probe)
-    except Exception:  # modules of others raise anything where a shape is new to them
+        actual = _all_maps(quick, taps, probe)
+    except Exception:  # a foreign module raises any error for a shape that it does not expect
         return False
     return all(
-        one.shape == found[tap].shape
-        and one.isfinite().all()
-        and torch.allclose(one, found[tap], rtol=1e-3, atol=1e-3 * float(one.abs().max()))
-        for tap, one in wanted.items()
+        values.shape == actual[tap].shape
+        and values.isfinite().all()
+        and torch.allclose(values, actual[tap], rtol=1e-3, atol=1e-3 * float(values.abs().max()))
+        for tap, values in expected.items()
     )
 
 
 def _all_maps(module: nn.Module, taps: tuple[str, ...], images: Tensor) -> Maps:
-    found: Maps = dict.fromkeys(taps)
-    hooks = [module.get_submodule(tap).register_forward_hook(_catch(tap, lambda: found)) for tap in taps]
+    maps: Maps = dict.fromkeys(taps)
+    hooks = [module.get_submodule(tap).register_forward_hook(_catch(tap, lambda: maps)) for tap in taps]
     with torch.inference_mode():
         module(images)
     for hook in hooks:
         hook.remove()
-    return found
+    return maps
 
 
 def _fold_norms(module: nn.Module) -> None:
@@ -179,10 +183,10 @@ def _fold_norms(module: nn.Module) -> None:
 
 
 def _pad_inside(convolution: nn.Conv2d, device: torch.device) -> None:
-    """Let a convolution that has a padding layer of its own pad by itself, which spares a copy of the map.
+    """Let a convolution with a padding layer of its own pad by itself, which saves a copy of the map.
 
-    It pads both sides alike, so where one needs less, the kernel gets zeros. On a CPU that is still quicker if every
-    channel has a kernel of its own: reading the map takes longer than the products.
+    A convolution pads both sides equally. Where one side needs less, zeros are added to the kernel. On a CPU this is
+    still faster for depthwise convolutions, where reading the map takes longer than the products.
     """
     for name, layer in convolution.named_children():
         if not isinstance(layer, nn.ZeroPad2d) or (*convolution.padding, *convolution.dilation) != (0, 0, 1, 1):

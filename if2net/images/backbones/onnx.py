@@ -1,4 +1,4 @@
-"""An ONNX file as a backbone: its outputs are the maps."""
+"""An ONNX file as a backbone; its outputs are the maps."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import ConfigurationError
+from if2net.extras import require
 from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.read import Framing
 
@@ -18,28 +19,25 @@ IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class OnnxBackbone(Backbone):
-    """A network with one input, N×3×H×W. Without `preprocessing` it gets images as ImageNet's networks do."""
+    """A network with one input, N×3×H×H. Without `preprocessing`, images are preprocessed as for ImageNet."""
 
     def __init__(self, path: Path, preprocessing: Preprocessing | None = None) -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise ConfigurationError(
-                "ONNX files need onnxruntime; install it with `pip install 'if2net[onnx]'`."
-            ) from error
+        onnxruntime = require("onnxruntime", "onnx", "ONNX files need onnxruntime")
         if not path.is_file():
             raise ConfigurationError(f"There is no ONNX file at {path}; check the path.")
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # images are worked on side by side, see `extraction`
+        options.intra_op_num_threads = 1  # `extraction` computes several images in parallel
         try:
             self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # the runtime's own kinds, all of which mean this
-            raise ConfigurationError(f"{path} cannot be used as an ONNX network ({error}).") from error
+        except Exception as error:  # onnxruntime has many error classes of its own
+            raise ConfigurationError(
+                f"{path} cannot be used as an ONNX network ({error}); export it again."
+            ) from error
         inputs = self._session.get_inputs()
         if [(one.type, _is_of_images(one.shape)) for one in inputs] != [("tensor(float)", True)]:
-            found = ", ".join(f"{one.type} {one.shape}" for one in inputs) or "none"
+            actual = ", ".join(f"{one.type} {one.shape}" for one in inputs) or "none"
             raise ConfigurationError(
-                f"{path} must have one input, N×3×H×H numbers of 32 bits, but its inputs are: {found}. Export the "
+                f"{path} must have one input, N×3×H×H numbers of 32 bits, but its inputs are: {actual}. Export the "
                 "network with such an input."
             )
         shape = inputs[0].shape
@@ -61,7 +59,7 @@ class OnnxBackbone(Backbone):
 
 
 def _is_of_images(shape: list[int | str | None]) -> bool:
-    """Whether square colour images fit; what is no number may be any size."""
+    """Say whether square colour images fit this shape; a dimension that is not a number may have any size."""
     if len(shape) != 4:
         return False
     _, channels, *sides = (side if isinstance(side, int) else None for side in shape)
@@ -69,7 +67,7 @@ def _is_of_images(shape: list[int | str | None]) -> bool:
 
 
 def _fingerprint(path: Path) -> str:
-    """Of the file, and of those beside it that hold its weights."""
+    """Return a digest of the file and of the files beside it that hold its weights."""
     content = path.read_bytes()
     digest = hashlib.sha256(content)
     for name in _external_files(content):
@@ -80,9 +78,10 @@ def _fingerprint(path: Path) -> str:
 
 
 def _external_files(content: bytes) -> list[str]:
-    """The files that hold weights, as a model names them: each name follows the key `location` and its own length.
+    """Return the names of the files that hold weights.
 
-    Its length is a number in groups of seven bits, of which only the last has no eighth bit.
+    In the protocol buffer, each name follows the key `location` and the length of the name, a varint: groups of seven
+    bits, all but the last with the eighth bit set.
     """
     names = set()
     for match in re.finditer(rb"\n\x08location\x12([\x80-\xff]*[\x00-\x7f])", content):

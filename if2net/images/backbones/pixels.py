@@ -1,4 +1,4 @@
-"""No backbone at all: the pixels of a small image, for comparison."""
+"""No network at all: the pixels of a small image are the features, for comparison."""
 
 from __future__ import annotations
 

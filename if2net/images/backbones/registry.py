@@ -1,4 +1,4 @@
-"""Backbones by name or by file."""
+"""Loading a backbone by its name or file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from if2net.errors import ConfigurationError, unknown
 from if2net.images.backbones import efficientnet
 from if2net.images.backbones.base import Backbone
 
-# The backbone of a model that learns pictures, where none is asked for.
+# The backbone of a new model for pictures.
 DEFAULT = "efficientnet-lite0"
 NAMES = (*efficientnet.SIZES, "pixels")
 FILES = (".if2", ".onnx")
-OTHERS = "timm:NAME, a file of `if2net pretrain` (.if2) or an ONNX file (.onnx)"
+OTHERS = "timm:NAME, a backbone file (.if2) or an ONNX file (.onnx)"
 
 
 def split(text: str) -> tuple[str, list[str]]:
-    """The name and the options. A file's name goes up to its ending, since folders may have commas in their names.
+    """Split the text into name and options. A file name ends at its suffix, because folders may have commas.
 
     >>> split("birds, trees/resnet.if2,pool=2,flip=no")
     ('birds, trees/resnet.if2', ['pool=2', 'flip=no'])
@@ -29,7 +29,7 @@ def split(text: str) -> tuple[str, list[str]]:
 
 
 def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
-    """One of `NAMES`, timm:NAME, or a file. What is heavy is imported only when it is asked for."""
+    """Load one of `NAMES`, timm:NAME, or a file. Heavy libraries are imported only where they are needed."""
     if name in efficientnet.SIZES:
         return efficientnet.load(name, device)
     if name == "pixels":
@@ -48,5 +48,10 @@ def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
         from if2net.images.backbones import file
 
         return file.read(Path(name), device)
+    if name == "held-out":
+        raise ConfigurationError(
+            "held-out belongs to scenarios such as cifar100-60/10, which train it on the classes they leave out. "
+            "Train a backbone with `if2net pretrain` and give its file, or choose another backbone."
+        )
     error = unknown("backbone", name, NAMES)
     raise ConfigurationError(f"{error} Others: {OTHERS}.")

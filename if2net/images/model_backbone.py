@@ -1,0 +1,72 @@
+"""The backbone that a model file names. The features of any other one would mean nothing to the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from if2net.errors import ConfigurationError, InputError
+from if2net.images.backbones.registry import DEFAULT, FILES, split
+from if2net.images.extractor import Extractor, load_extractor
+from if2net.learner import IF2Net
+
+# `IF2Net.backbone`: the `text` to load the backbone again, and the `identity` to check that it is the same one.
+BackboneRecord = dict[str, str]
+
+
+def extractor_for(
+    net: IF2Net | None, backbone: str | None = None, device: torch.device | str = "cpu"
+) -> tuple[Extractor, BackboneRecord]:
+    """Return the extractor that a model learns with, and the record that the model keeps of it.
+
+    A model that has learned images accepts its own backbone only. `backbone` may give a new path of it, if it is a
+    file that was moved. A new model takes `backbone`, or the default one.
+    """
+    record = net.backbone if net is not None else None
+    if record is None and net is not None and net.encoder is not None:
+        raise InputError(
+            "The model has learned from tables, so images mean nothing to it; give tables, or learn a new model."
+        )
+    text = _with_absolute_path(backbone or (record["text"] if record else DEFAULT))
+    if record is not None and backbone is None:
+        _check_present(text)
+    extractor = load_extractor(text, device)
+    if record is not None and record["identity"] != extractor.identity:
+        raise ConfigurationError(_difference(text, record["text"]))
+    return extractor, {"text": text, "identity": extractor.identity}
+
+
+def check_tables(net: IF2Net) -> None:
+    """Raise an error if the model has learned from images, because rows of a table mean nothing to it."""
+    if net.backbone is not None:
+        raise InputError(
+            f"The model has learned from images, through the backbone {net.backbone['text']}, so tables mean nothing "
+            "to it; give images, or learn a new model."
+        )
+
+
+def _with_absolute_path(text: str) -> str:
+    name, options = split(text)
+    return ",".join([str(Path(name).resolve()), *options]) if name.endswith(FILES) else text
+
+
+def _check_present(text: str) -> None:
+    name, _ = split(text)
+    if name.endswith(FILES) and not Path(name).is_file():
+        raise ConfigurationError(
+            f"The backbone {name}, which the model has learned with, does not exist any more; if the file was moved, "
+            "give its new path as the backbone."
+        )
+
+
+def _difference(text: str, known: str) -> str:
+    if text == known:
+        return (
+            f"The backbone {text} is no longer the one that the model has learned with: its weights or its "
+            "preprocessing have changed. Use the former version, or learn a new model."
+        )
+    return (
+        f"The model has learned with the backbone {known}, and {text} gives other features; leave the backbone out, "
+        "or learn a new model."
+    )

@@ -1,0 +1,90 @@
+"""learn_images and predict_images, as a Python program calls them."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from if2net import IF2Net, IF2NetClassifier, learn_images, load, predict_images
+from if2net.errors import ConfigurationError, IF2NetError, InputError
+from if2net.images.learning import PICTURE_SETTINGS
+
+PIXELS = {"backbone": "pixels,size=8", "device": "cpu"}
+
+
+def classifier():
+    return IF2NetClassifier(**PICTURE_SETTINGS, device="cpu", random_state=0)
+
+
+def learner():
+    return IF2Net(**PICTURE_SETTINGS, device="cpu")
+
+
+@pytest.mark.parametrize("new", [classifier, learner])
+def test_pictures_are_learned_and_recognised_and_the_rest_is_left_out(new, pictures):
+    (pictures / "red" / "broken.png").touch()
+    (pictures / "stray.png").touch()
+    model = new()
+    learned = learn_images(model, pictures, **PIXELS)
+    assert learned.per_class == {"blue": 4, "green": 4, "red": 4}
+    assert learned.samples == 12
+    assert set(learned.left_out) == {pictures / "red" / "broken.png", pictures / "stray.png"}
+    predicted = predict_images(model, [pictures / "red", pictures / "blue" / "0.png"], device="cpu")
+    assert [path.parent.name for path in predicted.paths] == ["red"] * 4 + ["blue"]
+    assert predicted.predictions.tolist() == ["red"] * 4 + ["blue"]
+    assert predicted.probabilities.shape == (5, 3)
+    np.testing.assert_allclose(predicted.probabilities.sum(axis=1), 1)
+    assert list(predicted.left_out) == [pictures / "red" / "broken.png"]
+
+
+@pytest.mark.parametrize("new", [classifier, learner])
+def test_a_model_continues_with_its_own_backbone_after_it_was_saved(new, pictures, tmp_path):
+    (tmp_path / "today").mkdir()
+    (pictures / "red").rename(tmp_path / "today" / "red")
+    (pictures / "blue").rename(tmp_path / "today" / "blue")
+    model = new()
+    learn_images(model, [str(tmp_path / "today")], **PIXELS)
+    model.save(tmp_path / "model.if2")
+    model = (load if new is classifier else IF2Net.load)(tmp_path / "model.if2", "cpu")
+    assert learn_images(model, pictures, device="cpu").per_class == {"green": 4}
+    assert predict_images(model, pictures, device="cpu").predictions.tolist() == ["green"] * 4
+    with pytest.raises(ConfigurationError, match="leave the backbone out"):
+        learn_images(model, pictures, backbone="pixels,size=9", device="cpu")
+
+
+def test_blocks_give_the_same_predictions_as_all_images_at_once(pictures, monkeypatch):
+    model = classifier()
+    learn_images(model, pictures, **PIXELS)
+    expected = predict_images(model, pictures, device="cpu")
+    monkeypatch.setattr("if2net.images.folders.BLOCK", 5)
+    blocks = predict_images(model, pictures, device="cpu")
+    assert blocks.paths == expected.paths
+    np.testing.assert_allclose(blocks.probabilities, expected.probabilities, atol=1e-6)
+
+
+def test_progress_is_shown(pictures):
+    shown = []
+    learn_images(classifier(), pictures, **PIXELS, show=lambda done, total, text="": shown.append((done, total)))
+    assert shown[-1] == (12, 12)
+
+
+def test_a_new_model_that_cannot_learn_a_folder_stays_new(pictures, tmp_path):
+    model = classifier()
+    for path in pictures.rglob("*.png"):
+        path.write_bytes(b"no image")
+    for folder in (pictures, tmp_path / "absent"):
+        with pytest.raises(InputError):
+            learn_images(model, folder, **PIXELS)
+    assert not hasattr(model, "learner_")
+
+
+@pytest.mark.parametrize("new", [classifier, learner])
+def test_a_model_that_has_learned_nothing_cannot_predict(new, pictures):
+    with pytest.raises(InputError, match="call learn_images first"):
+        predict_images(new(), pictures, device="cpu")
+
+
+def test_a_model_of_tables_refuses_pictures(pictures, digits):
+    model = clone(classifier()).fit(digits[0][:50], digits[1][:50])
+    for function in (learn_images, predict_images):
+        with pytest.raises(IF2NetError, match="learned from tables"):
+            function(model, pictures, device="cpu")
