@@ -28,7 +28,7 @@ coverage: $(READY)
 	$(PYTEST) --cov --cov-report term --cov-report html:build/coverage
 
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
 
 bench: $(READY)

@@ -1,4 +1,4 @@
-"""The pages of docs/ run as they are written: python blocks in one namespace, sh blocks as commands."""
+"""The examples of the README and of the site run: python blocks in one namespace per page, sh blocks as commands."""
 
 import re
 import shlex
@@ -9,24 +9,31 @@ from typer.testing import CliRunner
 
 from if2net.cli import app
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = [path for path in sorted(DOCS.glob("*.md")) if BLOCK.search(path.read_text())]
-MUST_RUN = {"engineer.md", "researcher.md", "algorithm.md", "metrics.md"}
+FILES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+TEXTS = {path.relative_to(ROOT): path.read_text() for path in FILES}
+PAGES = [path for path, text in TEXTS.items() if BLOCK.search(text)]
+MUST_RUN = {"README.md", "docs/start.md", "docs/algorithm.md", "docs/metrics.md"}
+MUST_RUN |= {f"docs/guides/{guide}.md" for guide in ("tables", "pictures", "deployed", "comparing")}
 
 
-def test_the_tutorials_and_the_pages_of_equations_have_examples():
-    assert {page.name for page in PAGES} >= MUST_RUN
+def test_pages_with_examples_keep_them():
+    assert {str(page) for page in PAGES} >= MUST_RUN
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
 def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
     namespace = {"__name__": page.stem}
-    for kind, code in BLOCK.findall(page.read_text()):
+    for kind, code in BLOCK.findall(TEXTS[page]):
         if kind == "python":
-            exec(compile(code, page.name, "exec"), namespace)
+            exec(compile(code, str(page), "exec"), namespace)
             continue
         for line in code.splitlines():
             command, *words = shlex.split(line, comments=True)

@@ -1,0 +1,59 @@
+"""The programs in examples/ run as a newcomer would run them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run an example in an empty folder with a cache of its own, and return what it prints."""
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
+
+    def run_one(name):
+        command = [sys.executable, str(EXAMPLES / name)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run_one
+
+
+def test_every_example_has_a_test():
+    tested = set(re.findall(r'run\("(\w+\.py)"\)', Path(__file__).read_text()))
+    assert tested == {path.name for path in EXAMPLES.glob("*.py")}
+
+
+def test_classes_are_added_to_a_deployed_classifier(run):
+    output = run("add_classes.py")
+    accuracies = [float(text) for text in re.findall(r"accuracy (\d\.\d+)", output)]
+    assert len(accuracies) == 5
+    assert min(accuracies) > 0.95
+    assert float(re.search(r"at once: ([\d.]+) %", output)[1]) > 99
+
+
+def test_two_sites_are_merged_and_one_is_forgotten(run):
+    output = run("merge_two_sites.py")
+    merged, at_once, without = (float(text) for text in re.findall(r"accuracy (\d\.\d+)", output))
+    assert merged == pytest.approx(at_once, abs=0.01)
+    assert without > 0.9
+
+
+def test_pictures_are_learned_and_sorted(run):
+    output = run("learn_pictures.py")
+    assert "broken.png" in output
+    answers = re.findall(r"^(\w+)/\d+\.png: (\w+)$", output, re.MULTILINE)
+    assert len(answers) == 15
+    assert sum(folder == answer for folder, answer in answers) >= 12
+
+
+def test_a_method_of_ones_own_is_compared(run):
+    output = run("compare_methods.py")
+    accuracy = {name: float(acc) for name, acc in re.findall(r"^(\w+) +([\d.]+) +[-+]", output, re.MULTILINE)}
+    assert accuracy["if2net"] > 90
+    assert accuracy["if2net"] > accuracy["slower"] + 20
