@@ -1,4 +1,4 @@
-"""learn, predict and info on images, as a user calls them."""
+"""learn, predict and info with images, as a user calls them."""
 
 import csv
 import shutil
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def if2net(*words):
-    """What the command prints and what it complains of; what it raises is raised."""
+    """Run the command; return its output and its messages, and raise its error."""
     done = CliRunner().invoke(app, [str(word) for word in words])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
@@ -28,8 +28,8 @@ def if2net(*words):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Two classes for today, two for tomorrow, five images each, one broken; unseen ones; a table."""
-    folder = tmp_path_factory.mktemp("photographs")
+    """Two classes for today, two for tomorrow, five images each, one broken; images to predict; a table."""
+    folder = tmp_path_factory.mktemp("pictures")
     random = np.random.default_rng(0)
     for name, colour in COLOURS.items():
         day = "today" if name in ("black", "blue") else "tomorrow"
@@ -52,68 +52,66 @@ def model(folder, tmp_path):
     return tmp_path / "birds.if2"
 
 
-def test_two_classes_today_two_tomorrow_and_all_are_recognised(model, folder):
-    said, complained = if2net("learn", model, folder / "tomorrow")
-    assert "Learned 10 samples" in said
-    assert "New classes: green, red" in said
-    assert "knows 4 classes from 20 samples" in said
-    assert "1 of 11 images were left out" in complained
-    assert "broken.png cannot be read" in complained
+def test_two_classes_today_and_two_tomorrow_are_all_recognised(model, folder):
+    output, messages = if2net("learn", model, folder / "tomorrow")
+    assert "Learned 10 samples" in output
+    assert "New classes: green, red" in output
+    assert "knows 4 classes from 20 samples" in output
+    assert "Left out (1):" in messages
+    assert "broken.png cannot be read" in messages
     rows = list(csv.DictReader(if2net("predict", model, folder / "unseen")[0].splitlines()))
     assert {row["file"]: row["prediction"] for row in rows} == {
         str(folder / "unseen" / f"{name}.png"): name for name in COLOURS
     }
 
 
-def test_a_class_whose_images_are_of_another_kind_is_named(folder, tmp_path):
+def test_a_class_whose_images_have_an_unknown_format_is_named(folder, tmp_path):
     shutil.copytree(folder / "today", tmp_path / "mixed")
     (tmp_path / "mixed" / "phone").mkdir()
     (tmp_path / "mixed" / "phone" / "1.heic").write_bytes(b"from a phone")
     (tmp_path / "mixed" / "nothing").mkdir()
-    said, complained = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
-    assert "Learned 10 samples" in said
-    assert "1 of 3 folders were left out" in complained
-    assert "phone has no image of a kind that can be read (.jpg, " in complained
-    assert "images were left out" not in complained
-    assert "nothing has no image" not in said + complained
+    output, messages = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
+    assert "Learned 10 samples" in output
+    assert "Left out (1):" in messages
+    assert "phone has no image of a format that can be read (.jpg, " in messages
 
 
-def test_what_was_passed_over_is_named_at_the_end(folder, tmp_path):
+def test_files_that_belong_to_no_class_are_named_at_the_end(folder, tmp_path):
     shutil.copytree(folder / "today", tmp_path / "mixed")
     (tmp_path / "mixed" / "blue" / "6.heic").write_bytes(b"from a phone")
     (tmp_path / "mixed" / "blue" / ".thumbnails").mkdir()
     shutil.copy(folder / "unseen" / "blue.png", tmp_path / "mixed" / "blue" / ".thumbnails")
     shutil.copy(folder / "unseen" / "red.png", tmp_path / "mixed" / "stray.png")
-    said, complained = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
-    assert "Learned 10 samples" in said
-    assert "Passed over (2):" in complained
-    assert "stray.png lies in no class's folder" in complained
-    assert "6.heic has no ending of an image" in complained
-    found, complained = if2net("predict", tmp_path / "m.if2", tmp_path / "mixed")
-    assert len(found.splitlines()) == 12
-    assert "Passed over (1):" in complained
+    output, messages = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
+    assert "Learned 10 samples" in output
+    assert "Left out (2):" in messages
+    assert "stray.png is not inside the folder of a class" in messages
+    assert "6.heic has no suffix of an image format" in messages
+    output, messages = if2net("predict", tmp_path / "m.if2", tmp_path / "mixed")
+    assert len(output.splitlines()) == 12
+    assert "Left out (1):" in messages
 
 
-def test_files_that_are_no_images_do_not_keep_the_others_from_being_predicted(model, folder, tmp_path):
+def test_images_are_predicted_although_other_files_are_not_images(model, folder, tmp_path):
     for name in ("IMG.HEIC", "notes.txt"):
         (tmp_path / name).write_text("no image")
-    found, complained = if2net(
+    output, messages = if2net(
         "predict", model, folder / "unseen" / "blue.png", tmp_path / "IMG.HEIC", tmp_path / "notes.txt"
     )
-    assert found.splitlines()[1:] == [f"{folder / 'unseen' / 'blue.png'},blue"]
-    assert "2 of 3 images were left out" in complained
-    assert "IMG.HEIC" in complained
-    assert "notes.txt" in complained
+    assert output.splitlines()[1:] == [f"{folder / 'unseen' / 'blue.png'},blue"]
+    assert "Left out (2):" in messages
+    assert "IMG.HEIC" in messages
+    assert "notes.txt" in messages
 
 
-def test_folders_that_are_links_are_predicted(model, folder, tmp_path):
+def test_linked_folders_are_predicted(model, folder, tmp_path):
     (tmp_path / "outer").mkdir()
     (tmp_path / "outer" / "linked").symlink_to(folder / "unseen")
-    found, _ = if2net("predict", model, tmp_path / "outer")
-    assert len(found.splitlines()) == 1 + len(COLOURS)
+    output, _ = if2net("predict", model, tmp_path / "outer")
+    assert len(output.splitlines()) == 1 + len(COLOURS)
 
 
-def test_days_one_after_the_other_give_what_both_at_once_give(model, folder, tmp_path):
+def test_two_folders_in_turn_give_the_same_model_as_both_at_once(model, folder, tmp_path):
     if2net("learn", model, folder / "tomorrow")
     if2net("learn", tmp_path / "once.if2", folder / "today", folder / "tomorrow", *PIXELS)
     (one, other) = (load(path) for path in (model, tmp_path / "once.if2"))
@@ -121,28 +119,28 @@ def test_days_one_after_the_other_give_what_both_at_once_give(model, folder, tmp
     assert one.learner_.decision.counts.tolist() == other.learner_.decision.counts.tolist() == [5] * 4
 
 
-def test_every_image_has_its_features_computed_once(model, folder, tmp_path):
+def test_the_features_of_an_image_are_computed_once(model, folder, tmp_path):
     before = sorted((tmp_path / "cache").rglob("*.rows.npy"))
     if2net("learn", model, folder / "today")
     if2net("predict", model, folder / "today")
     assert sorted((tmp_path / "cache").rglob("*.rows.npy")) == before
 
 
-def test_probabilities_of_images_go_into_a_file_and_broken_images_are_named(model, folder, tmp_path):
+def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, folder, tmp_path):
     broken = folder / "tomorrow" / "red" / "broken.png"
     words = [folder / "unseen" / "blue.png", broken, "--proba", "--out", tmp_path / "out.csv"]
-    _, complained = if2net("predict", model, *words)
+    _, messages = if2net("predict", model, *words)
     _, (file, prediction, *chances) = csv.reader((tmp_path / "out.csv").read_text().splitlines())
     assert (file, prediction) == (str(folder / "unseen" / "blue.png"), "blue")
     assert sum(map(float, chances)) == pytest.approx(1, abs=1e-5)
-    assert "1 of 2 images were left out" in complained
+    assert "Left out (1):" in messages
 
 
 def test_info_names_the_backbone(model):
     assert "backbone pixels,size=8 (" in if2net("info", model)[0]
 
 
-def test_a_new_model_for_images_is_linear_unless_it_is_asked_for_another(model, folder, tmp_path):
+def test_a_new_model_for_images_is_linear_unless_another_encoder_is_set(model, folder, tmp_path):
     words = ["--set", "encoder=wide", "--set", "width=20"]
     if2net("learn", tmp_path / "wide.if2", folder / "today", *PIXELS, *words)
     assert [load(path).encoder for path in (model, tmp_path / "wide.if2")] == ["linear", "wide"]
@@ -151,19 +149,19 @@ def test_a_new_model_for_images_is_linear_unless_it_is_asked_for_another(model, 
 WRONG = {
     "empty folder": (["empty"], "has no sub-folders with images"),
     "no sub-folders": (["unseen"], "has no sub-folders with images"),
-    "no folder": (["unseen/red.png"], "is no folder"),
+    "no folder": (["unseen/red.png"], "is not a folder"),
     "absent": (["tomorow"], "There is no file or folder"),
     "table": (["table.csv"], "learned from images, through the backbone pixels,size=8"),
-    "both": (["tomorrow", "table.csv"], "not both at once"),
-    "other backbone": (["tomorrow", "--backbone", "pixels,size=9"], "leave --backbone out"),
+    "both": (["tomorrow", "table.csv"], "either tables or images"),
+    "other backbone": (["tomorrow", "--backbone", "pixels,size=9"], "leave the backbone out"),
     "held-out": (["tomorrow", "--backbone", "held-out"], "belongs to scenarios"),
     "label": (["tomorrow", "--label", "x"], "--label is for tables"),
-    "workers": (["tomorrow", "--workers", "2"], "--workers is for a cluster"),
+    "workers": (["tomorrow", "--workers", "2"], "--workers needs --cluster"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_samples_get_a_sentence_and_leave_the_model_as_it_was(name, model, folder, monkeypatch):
+def test_wrong_samples_raise_an_error_and_leave_the_model_as_it_was(name, model, folder, monkeypatch):
     words, sentence = WRONG[name]
     before = model.read_bytes()
     monkeypatch.chdir(folder)
@@ -179,10 +177,12 @@ def test_wrong_samples_get_a_sentence_and_leave_the_model_as_it_was(name, model,
         (["tomorrow/red/broken.png"], "No image could be used"),
         (["table.csv"], "learned from images"),
         (["unseen", "--label", "x"], "--label is for tables"),
-        (["unseen", "--backbone", "pixels,size=9"], "leave --backbone out"),
+        (["unseen", "--backbone", "pixels,size=9"], "leave the backbone out"),
     ],
 )
-def test_what_cannot_be_predicted_gets_a_sentence_and_no_file(words, sentence, model, folder, tmp_path, monkeypatch):
+def test_unpredictable_samples_raise_an_error_and_write_no_file(
+    words, sentence, model, folder, tmp_path, monkeypatch
+):
     monkeypatch.chdir(folder)
     with pytest.raises(IF2NetError, match=sentence):
         if2net("predict", model, *words, "--out", tmp_path / "out.csv")

@@ -1,16 +1,16 @@
-"""features and pretrain: what goes before learning from images."""
+"""features and pretrain, and the features of a scenario before a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.messages import AFTERWARDS, refuse_held_out, summarise, summarise_others
-from if2net.commands.options import BackboneOption, DataOption, DeviceOption
+from if2net.commands.images import print_left_out
+from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.study.commands.options import DataOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from if2net.errors import IF2NetError
     from if2net.images.extractor import Extractor
     from if2net.study.data import ImageDataset, Scenario
-    from if2net.study.pretraining.training import Epoch
+    from if2net.study.pretraining.held_out import Prepared
 
 
 def features(
-    images: Annotated[str, typer.Argument(help="An image dataset, a scenario or a folder with images.")],
+    images: Annotated[str, typer.Argument(help="An image data set, a scenario, or a folder of images.")],
     backbone: BackboneOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of a scenario with @held-out: whose backbone.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For a scenario with @held-out: the seed of the backbone.")] = 0,
     data: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Compute the features of images once and for all; every later run takes them from the cache."""
+    """Compute the features of images and keep them in the cache, where all later runs find them."""
     from rich.console import Console
 
     from if2net.config import resolve_device
@@ -39,40 +39,41 @@ def features(
     from if2net.progress import progress
 
     console = Console()
-    files, others, scenario = _images(images, data, backbone)
+    files, scenario, left_out = _images(images, data, backbone)
     if scenario is not None:
-        scenario = _with_backbone(scenario, seed, data, str(resolve_device(device)), console)
+        prepared = _prepare_backbone(scenario, seed, data, str(resolve_device(device)), console)
+        scenario = prepared.scenario
         backbone = scenario.backbone
-    refuse_held_out(backbone)
+        left_out = left_out | prepared.left_out
     extractor = load_extractor(backbone or DEFAULT, resolve_device(device))
     paths = _paths(files, scenario, extractor)
     with progress("features", console) as show:
-        found = extract(paths, extractor, show=show)
-    if not len(found.X):
-        raise InputError(f"None of the {len(paths):,} images can be used. The first: {found.refused[paths[0]]}")
+        extracted = extract(paths, extractor, show=show)
+    if not len(extracted.X):
+        raise InputError(f"None of the {len(paths):,} images can be used. The first: {extracted.left_out[paths[0]]}")
     console.print(
-        f"{len(found.X):,} images have {found.X.shape[1]:,} features each ({extractor.identity[:8]}).",
+        f"{len(extracted.X):,} images have {extracted.X.shape[1]:,} features each ({extractor.identity[:8]}).",
         highlight=False,
     )
-    summarise(found.refused, len(paths), console)
-    summarise_others(others, console)
+    print_left_out(left_out | extracted.left_out, console)
 
 
 def pretrain(
-    dataset: Annotated[str, typer.Argument(help="An image dataset, such as cifar100 or folder:PATH.")],
-    classes: Annotated[int, typer.Option(help="How many classes to train on; these cannot be learned later.")],
-    out: Annotated[Path | None, typer.Option(help="The backbone's file. Default: DATASET-CLASSES-SEED.if2.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Chooses the classes, and everything that is random.")] = 0,
+    dataset: Annotated[str, typer.Argument(help="An image data set, such as cifar100 or folder:PATH.")],
+    classes: Annotated[int, typer.Option(help="Number of classes to train on; these cannot be learned later.")],
+    out: Annotated[Path | None, typer.Option(help="The backbone file. Default: DATASET-CLASSES-SEED.if2.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Chooses the classes and the random numbers.")] = 0,
     architecture: Annotated[str | None, typer.Option(help="resnet18 or resnet56.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Passes over the images.")] = None,
-    rotations: Annotated[bool | None, typer.Option(help="Learn the four directions of every image, too.")] = None,
-    size: Annotated[int | None, typer.Option(min=8, help="Pixels on each side that images are brought to.")] = None,
+    rotations: Annotated[bool | None, typer.Option(help="Learn the four directions of each image, too.")] = None,
+    size: Annotated[int | None, typer.Option(min=8, help="Pixels per side that images are scaled to.")] = None,
     data: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Train a backbone from scratch on some classes of a dataset; a killed training goes on where it stopped.
+    """Train a backbone from scratch on some classes of a data set.
 
-    What is not given is as `@held-out` has it for this dataset.
+    A training that was stopped continues with the same command. Options that are not given have the values of
+    `@held-out` for this data set.
     """
     from dataclasses import replace
 
@@ -80,135 +81,116 @@ def pretrain(
 
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError
+    from if2net.progress import progress
     from if2net.study.data import load_images
-    from if2net.study.data.image_datasets import passed_over
     from if2net.study.pretraining import held_out
-    from if2net.study.pretraining import training as pretraining
+    from if2net.study.pretraining.training import recipe_for
 
     console = Console()
-    given: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
-    chosen = {name: value for name, value in given.items() if value is not None}
-    recipe = replace(pretraining.recipe_for(dataset, seed), **chosen)
+    options: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
+    given = {name: value for name, value in options.items() if value is not None}
+    recipe = replace(recipe_for(dataset, seed), **given)
     images = load_images(dataset, data)
     target = out or Path(held_out.file_name(dataset, classes, seed))
     if target.suffix != ".if2" or not target.parent.is_dir():
-        raise ConfigurationError(f"{target} must end in .if2 and lie in a folder that exists; choose another --out.")
-
-    with _epochs("epochs", console) as show:
-        trained = held_out.train(
-            images, classes, recipe, target, device=resolve_device(device), show=show, refusals=_refusals(console)
-        )
-    console.print(f"Backbone: {target}{'' if trained else ', which was there already'}", soft_wrap=True)
-    summarise_others(passed_over(dataset), console)
+        raise ConfigurationError(f"{target} must end in .if2 and be in an existing folder; choose another --out.")
+    with progress("epochs", console) as show:
+        left_out = held_out.train(images, classes, recipe, target, device=resolve_device(device), show=show)
+    console.print(f"Backbone: {target}{', which existed already' if left_out is None else ''}", soft_wrap=True)
+    print_left_out(images.left_out | (left_out or {}), console)
 
 
-def _refusals(console: Console) -> Callable[[dict[Path, str], int], None]:
-    """Takes note of images that could not be read, of how many; they are named at the end."""
-
-    def take_note(refused: dict[Path, str], total: int) -> None:
-        AFTERWARDS.callback(summarise, refused, total, console)
-
-    return take_note
-
-
-@contextmanager
-def _epochs(what: str, console: Console) -> Iterator[Callable[[Epoch], None]]:
-    from if2net.progress import progress
-
-    with progress(what, console) as show:
-
-        def shown(epoch: Epoch) -> None:
-            show(epoch.number, epoch.epochs, f"loss {epoch.loss:.3f}, accuracy {100 * epoch.accuracy:.1f} %")
-
-        yield shown
-
-
-def load_shown(scenario: Scenario, data: Path | None, device: str, console: Console, seeds: Iterable[int]) -> None:
-    """Make the rows of a scenario for these seeds ready, with progress, and say what has to be said of them."""
-    from if2net.study.bench.rows import scenario_images
-    from if2net.study.data.image_datasets import IMAGE_DATASETS, passed_over
+def prepare_rows(
+    scenario: Scenario, data: Path | None, device: str, console: Console, seeds: Iterable[int]
+) -> dict[Path, str]:
+    """Compute the rows of a scenario for these seeds with progress; return what was left out, with the reasons."""
+    from if2net.study.bench.rows import load_rows, scenario_images
+    from if2net.study.data.image_datasets import IMAGE_DATASETS
     from if2net.study.pretraining import held_out
 
-    own = held_out.is_held_out(scenario)
-    if own:
-        scenario_images(scenario, data)  # too few classes are found before a backbone is trained
-    for seed in seeds if own else [0]:
-        ready = _with_backbone(scenario, seed, data, device, console)
-        _load_shown(ready, data, device, console)
-    AFTERWARDS.callback(summarise_others, passed_over(scenario.dataset), console)
+    if scenario.backbone is None:
+        load_rows(scenario, data)
+        return {}
+    own_backbones = held_out.is_held_out(scenario)
+    if own_backbones:
+        scenario_images(scenario, data)  # raises an error for too few classes before a backbone is trained
+    left_out: dict[Path, str] = {}
+    for seed in seeds if own_backbones else [0]:
+        prepared = _prepare_backbone(scenario, seed, data, device, console)
+        left_out |= prepared.left_out | _compute_features(prepared.scenario, data, device, console)
     source = IMAGE_DATASETS.get(scenario.dataset)
-    if source is not None and source.of_imagenet and not _knows_its_classes(str(ready.backbone)):
+    if source is not None and source.of_imagenet and not _knows_its_classes(str(prepared.scenario.backbone)):
         console.print(
             f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
             "Say so beside these numbers."
         )
+    return left_out
+
+
+def _compute_features(scenario: Scenario, data: Path | None, device: str, console: Console) -> dict[Path, str]:
+    from if2net.progress import progress
+    from if2net.study.bench.rows import load_rows
+
+    with progress("features", console) as show:
+        return load_rows(scenario, data, device=device, show=show)[1]
 
 
 def _knows_its_classes(backbone: str) -> bool:
-    """Whether it is known which classes it has seen: those in its file, or none at all."""
+    """Say whether the classes that a backbone has seen are known: its file lists them, or it has seen none."""
     from if2net.images.backbones import registry
 
     name, _ = registry.split(backbone)
     return name == "pixels" or name.endswith(".if2")
 
 
-def _with_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Scenario:
+def _prepare_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Prepared:
+    from if2net.progress import progress
     from if2net.study.pretraining import held_out
 
-    with _epochs(f"backbone of seed {seed}", console) as show:
-        return held_out.resolved(scenario, seed, data, device=device, show=show, refusals=_refusals(console))
-
-
-def _load_shown(scenario: Scenario, data: Path | None, device: str, console: Console) -> None:
-    from if2net.progress import progress
-    from if2net.study.bench.rows import load_rows
-
-    with progress("features", console) as show:
-        rows, refused = load_rows(scenario, data, device=device, show=show)
-    _refusals(console)(refused, len(rows.train_y) + len(rows.test_y) + len(refused))
+    with progress(f"backbone of seed {seed}", console) as show:
+        return held_out.prepare(scenario, seed, data, device=device, show=show)
 
 
 def _images(
     text: str, data: Path | None, backbone: str | None
-) -> tuple[ImageDataset | list[Path], dict[Path, str], Scenario | None]:
-    """A dataset, or the images of a folder; what was passed over; and the scenario, where that was named."""
+) -> tuple[ImageDataset | list[Path], Scenario | None, dict[Path, str]]:
+    """Return a data set or the images of a folder, the scenario if the text is one, and what was left out."""
     from if2net.errors import InputError
-    from if2net.images.files import images_under, unknown_under
+    from if2net.images.folders import images_under, unknown_under
     from if2net.study.bench.rows import scenario_images
     from if2net.study.data import DATASETS, is_image_dataset, load_images, parse_scenario
-    from if2net.study.data.image_datasets import passed_over
     from if2net.study.data.scenario import is_scenario
 
     folder = Path(text)
     if folder.is_dir():
         if paths := images_under(folder):
-            return paths, unknown_under(folder), None
-        raise InputError(f"There are no images in {text} or the folders inside it.")
-    if is_scenario(text):
-        scenario = parse_scenario(text)
-        if scenario.backbone is None:
-            raise InputError(f"{scenario.dataset} is a table of numbers; it needs no features.")
+            return paths, None, unknown_under(folder)
+        raise InputError(f"There are no images in {text} or the folders inside it; give another folder.")
+    scenario = parse_scenario(text) if is_scenario(text) else None
+    if text in DATASETS or (scenario is not None and scenario.backbone is None):
+        raise InputError(f"{text} is a table of numbers and needs no features; run it directly.")
+    if scenario is not None:
         scenario = parse_scenario(text, backbone)
-        return scenario_images(scenario, data), passed_over(scenario.dataset), scenario
-    if text in DATASETS:
-        raise InputError(f"{text} is a table of numbers; it needs no features.")
+        images = scenario_images(scenario, data)
+        return images, scenario, images.left_out
     if not is_image_dataset(text):
-        raise _no_images_by_name(text)
-    return load_images(text, data), passed_over(text), None
+        raise _unknown_images(text)
+    images = load_images(text, data)
+    return images, None, images.left_out
 
 
-def _no_images_by_name(text: str) -> IF2NetError:
+def _unknown_images(text: str) -> IF2NetError:
     from if2net.errors import ConfigurationError, unknown
     from if2net.study.data import IMAGE_DATASETS
 
     return ConfigurationError(
-        f"{unknown('image dataset', text, IMAGE_DATASETS)} Nor is there a folder {text}. "
+        f"{unknown('image data set', text, IMAGE_DATASETS)} Nor is there a folder {text}. "
         "A scenario is written DATASET-CLASSES/TASKS."
     )
 
 
 def _paths(files: ImageDataset | list[Path], scenario: Scenario | None, extractor: Extractor) -> list[Path]:
-    """All of them; of a scenario those of the classes that can be learned with this backbone."""
+    """Return all images; for a scenario, those of the classes that can be learned with this backbone."""
     from if2net.study.bench.rows import unseen
 
     if isinstance(files, list):

@@ -1,4 +1,4 @@
-"""Datasets, and scenarios: streams of tasks written DATASET-C/T."""
+"""Data sets and scenarios: streams of tasks, written DATASET-C/T."""
 
 from if2net.study.data.datasets import DATASETS, Dataset, load_dataset
 from if2net.study.data.image_datasets import IMAGE_DATASETS, is_image_dataset, load_images

@@ -1,4 +1,4 @@
-"""CIFAR-100's binary version as its authors publish it, unpacked once into image files."""
+"""CIFAR-100 in its binary version as the authors publish it, unpacked once into image files."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from if2net.study.data.image_files import ImageDataset
 ARCHIVE = "cifar-100-binary"
 PARTS = {"train": "train.bin", "test": "test.bin"}
 NAMES = "fine_label_names.txt"
-# A record is the number of the coarse class, that of the fine one, then a plane of bytes for each colour.
+# A record holds the number of the coarse class, that of the fine class, then one plane of bytes per colour.
 LABELS, COLOURS, SIDE = 2, 3, 32
 RECORD = LABELS + COLOURS * SIDE * SIDE
 
 
 def cifar_binary(name: str, folder: Path) -> ImageDataset | None:
-    """train.bin, test.bin and fine_label_names.txt, in the folder or in cifar-100-binary inside it."""
+    """Read train.bin, test.bin and fine_label_names.txt in the folder or in cifar-100-binary inside it."""
     for root in (folder, folder / ARCHIVE):
         if all((root / file).is_file() for file in (*PARTS.values(), NAMES)):
             target = cache_folder() / "unpacked" / f"{ARCHIVE}-{_digest(root)}"
@@ -32,7 +32,7 @@ def cifar_binary(name: str, folder: Path) -> ImageDataset | None:
 
 
 def _digest(root: Path) -> str:
-    """By their content, so that another version of the files is unpacked anew."""
+    """Return a digest of the content, so that another version of the files is unpacked again."""
     digest = hashlib.sha256()
     for file in (*PARTS.values(), NAMES):
         digest.update((root / file).read_bytes())
@@ -44,7 +44,7 @@ def _unpack(root: Path, folder: Path) -> None:
     for part, file in PARTS.items():
         content = np.fromfile(root / file, np.uint8)
         if len(content) % RECORD or content[1::RECORD].max(initial=0) >= len(names):
-            raise InputError(f"{root / file} is no part of {ARCHIVE}, or it was cut short; unpack the archive again.")
+            raise InputError(f"{root / file} is not a part of {ARCHIVE}, or is cut short; unpack the archive again.")
         for label in names:
             (folder / part / label).mkdir(parents=True)
         for number, record in enumerate(content.reshape(-1, RECORD)):

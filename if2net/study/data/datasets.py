@@ -1,18 +1,19 @@
-"""The datasets by name, and where each of them is looked for."""
+"""The data sets of numbers by name, and the places where each of them is looked for."""
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from if2net.errors import ConfigurationError, unknown
-from if2net.study.data.idx import read_idx
+from if2net.errors import ConfigurationError, InputError, unknown
 
-# Where Debian's package dataset-fashion-mnist and its like install to.
+# The folder that Debian's packages such as dataset-fashion-mnist install to.
 SYSTEM_FOLDER = Path("/usr/share/datasets")
 IDX_FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
@@ -22,27 +23,29 @@ IDX_FILES = {
 
 @dataclass(frozen=True)
 class Dataset:
-    """Samples as rows of numbers in [0, 1], labels 0 to C−1."""
+    """Samples as rows of numbers, with labels 0 to C−1."""
 
     name: str
     train_X: np.ndarray
     train_y: np.ndarray
     test_X: np.ndarray
     test_y: np.ndarray
-    class_names: tuple[str, ...] = ()  # where the classes are called anything but 0 to C−1
-    backbone: dict[str, str | None] | None = None  # of images: its identity, and what it was pre-trained on
+    class_names: tuple[str, ...] = ()  # empty where the classes are called 0 to C−1
+    backbone: dict[str, str | None] | None = None  # for images: its identity and the data of its pre-training
 
     @property
     def classes(self) -> int:
+        """The number of classes."""
         return int(self.train_y.max()) + 1
 
     def class_name(self, number: int) -> str:
+        """Return the name of a class, for messages."""
         return repr(self.class_names[number]) if self.class_names else str(number)
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is known of a dataset before it is loaded."""
+    """The description of a data set, known before it is loaded."""
 
     summary: str
     licence: str
@@ -50,17 +53,17 @@ class Source:
 
 
 def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
-    """Load a dataset by name from `folder`, IF2NET_DATA, the system's datasets or the Hugging Face hub."""
+    """Load a data set by name from `folder`, IF2NET_DATA, the system's folder or the Hugging Face hub."""
     if name not in DATASETS:
         raise unknown("dataset", name, DATASETS)
     chosen = folder or os.environ.get("IF2NET_DATA")
     if folder is not None and not Path(folder).is_dir():
-        raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one with --data.")
+        raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one.")
     return DATASETS[name].load(Path(chosen) if chosen else None)
 
 
 def _digits(_folder: Path | None) -> Dataset:
-    """The 8×8 digits that ship with scikit-learn. It has no official split: every fifth sample is for testing."""
+    """Load the 8×8 digits of scikit-learn. They have no official split: every fifth sample is a test sample."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -83,19 +86,38 @@ def _idx_dataset(name: str, hub_name: str) -> Callable[[Path | None], Dataset]:
 
 def _candidates(name: str, folder: Path | None) -> list[Path]:
     named = [folder / name, folder] if folder else []
-    # A folder with bare idx files is taken for the dataset only where it carries its name.
+    # A folder with bare idx files counts only if it has the name of the data set.
     return [path for path in named if path.name == name or path != folder] + [SYSTEM_FOLDER / name]
 
 
 def _idx_files(folder: Path) -> list[Path] | None:
-    found = []
+    files = []
     for names in IDX_FILES.values():
         for name in names:
             present = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
             if not present:
                 return None
-            found.append(present[0])
-    return found
+            files.append(present[0])
+    return files
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """Read an idx file of unsigned bytes, the format of MNIST, plain or gzipped."""
+    try:
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be unpacked ({error}); get the file again.") from error
+    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
+        raise InputError(f"{path} is not an idx file of unsigned bytes; get the file again.")
+    dimensions = content[3]
+    start = 4 + 4 * dimensions
+    shape = tuple(int.from_bytes(content[4 + 4 * i : 8 + 4 * i], "big") for i in range(dimensions))
+    values = np.frombuffer(content, dtype=np.uint8, offset=min(start, len(content)))
+    if values.size != int(np.prod(shape)):
+        raise InputError(
+            f"{path} is cut short: its header says {shape}, but it has {values.size} bytes; get the file again."
+        )
+    return values.reshape(shape)
 
 
 def _rows(images: np.ndarray) -> np.ndarray:
@@ -107,14 +129,14 @@ def _labels(values: np.ndarray) -> np.ndarray:
 
 
 def _from_hub(name: str, hub_name: str) -> Dataset:
-    """Download by name through Hugging Face `datasets`, an extra."""
+    """Download a data set through the Hugging Face library `datasets`."""
     try:
         from datasets import load_dataset as load_from_hub
     except ImportError as error:
         raise ConfigurationError(
             f"The data of {name} was not found. Put its four idx files (train-images-idx3-ubyte.gz and so on) into "
-            f"a folder DIR/{name} and give --data DIR or set IF2NET_DATA=DIR; or install Debian's package "
-            f"dataset-{name} where there is one; or `pip install 'if2net[hub]'` to download {hub_name}."
+            f"a folder DIR/{name} and give DIR as the data folder or set IF2NET_DATA=DIR; or install the Debian "
+            f"package dataset-{name} if there is one; or `pip install 'if2net[hub]'` to download {hub_name}."
         ) from error
     splits = load_from_hub(hub_name)
     train, test = (splits[part].with_format("numpy") for part in ("train", "test"))
@@ -133,7 +155,7 @@ DATASETS: dict[str, Source] = {
         "70,000 digits of 28×28 pixels, 10 classes", "CC BY-SA 3.0", _idx_dataset("mnist", "ylecun/mnist")
     ),
     "fashion-mnist": Source(
-        "70,000 pieces of clothing of 28×28 pixels, 10 classes",
+        "70,000 pictures of clothing of 28×28 pixels, 10 classes",
         "MIT",
         _idx_dataset("fashion-mnist", "zalando-datasets/fashion_mnist"),
     ),

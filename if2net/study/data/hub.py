@@ -1,4 +1,4 @@
-"""Image datasets from the Hugging Face hub, written out once as image files, train/CLASS/* and test/CLASS/*."""
+"""Image data sets from the Hugging Face hub, written once as image files: train/CLASS/* and test/CLASS/*."""
 
 from __future__ import annotations
 
@@ -7,44 +7,43 @@ from pathlib import Path
 from typing import Any
 
 from if2net.errors import ConfigurationError, InputError
+from if2net.extras import require
 from if2net.files import cache_folder, fill_folder_once
-from if2net.images.files import TESTING
+from if2net.images.folders import TESTING
 from if2net.study.data import layouts
 from if2net.study.data.image_files import ImageDataset
 
-# Pictures that come as bytes keep them; the readers go by content, so one ending does for all.
-ENDING = ".png"
-# The label of images whose class is kept secret.
+# One suffix serves for all formats, because images are read by their content.
+SUFFIX = ".png"
+# The label of images whose class is not published.
 HIDDEN = -1
 
 
 def is_installed() -> bool:
+    """Say whether the library `datasets` is installed."""
     return importlib.util.find_spec("datasets") is not None
 
 
 def download(name: str, hub_name: str, folder: Path | None = None) -> ImageDataset:
-    """The dataset `hub_name`, from the files of an earlier download where there are any."""
+    """Return the data set `hub_name`, downloaded at the first call."""
     target = (folder or cache_folder() / "hub") / hub_name.replace("/", "--")
     fill_folder_once(target, lambda temporary: _write(hub_name, temporary))
-    found = layouts.train_and_test(name, target) or layouts.plain()(name, target / "train")
-    if found is None:
-        raise InputError(f"{hub_name} has fewer than two classes; choose a dataset for classification.")
-    return found
+    images = layouts.train_and_test(name, target) or layouts.unsplit()(name, target / "train")
+    if images is None:
+        raise InputError(f"{hub_name} has fewer than two classes; choose a data set for classification.")
+    return images
 
 
 def _write(hub_name: str, folder: Path) -> None:
-    try:
-        import datasets
-    except ImportError as error:
-        raise ConfigurationError(
-            f"Downloading {hub_name} needs Hugging Face's library; install it with `pip install 'if2net[hub]'`."
-        ) from error
+    datasets = require("datasets", "hub", f"Downloading {hub_name} needs the Hugging Face library datasets")
     try:
         splits = datasets.load_dataset(hub_name)
-    except Exception as error:  # no internet, no such dataset, no permission: the library raises many kinds
-        raise ConfigurationError(f"{hub_name} could not be downloaded from the hub ({error}).") from error
+    except Exception as error:  # no internet, no such data set, no permission: the library has many error classes
+        raise ConfigurationError(
+            f"{hub_name} could not be downloaded from the hub ({error}); check its name and the connection."
+        ) from error
     if "train" not in splits:
-        raise InputError(f"{hub_name} has no training part; it has {', '.join(splits)}.")
+        raise InputError(f"{hub_name} has no split called train, only {', '.join(splits)}; choose another data set.")
     _write_split(splits["train"], hub_name, datasets, folder / "train")
     for part in TESTING:
         if part in splits and _write_split(splits[part], hub_name, datasets, folder / "test"):
@@ -52,12 +51,14 @@ def _write(hub_name: str, folder: Path) -> None:
 
 
 def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> bool:
-    """Whether it had any image whose class is known."""
+    """Write the images of a split; say whether it had any image whose class is published."""
     kinds = rows.features
     images = [column for column, kind in kinds.items() if isinstance(kind, datasets.Image)]
     labels = [column for column, kind in kinds.items() if isinstance(kind, datasets.ClassLabel)]
     if not images or not labels:
-        raise InputError(f"{hub_name} has no column of images with a column of classes; it has {', '.join(kinds)}.")
+        raise InputError(
+            f"{hub_name} needs a column of images and one of classes, but has {', '.join(kinds)}; choose another."
+        )
     image = images[0]
     label = max(labels, key=lambda column: kinds[column].num_classes)  # fine rather than coarse classes
     names = [text.replace("/", "_") for text in kinds[label].names]
@@ -67,5 +68,5 @@ def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> bool:
         place = folder / names[row[label]]
         place.mkdir(parents=True, exist_ok=True)
         content = row[image]["bytes"] or Path(row[image]["path"]).read_bytes()
-        (place / f"{number:07}{ENDING}").write_bytes(content)
+        (place / f"{number:07}{SUFFIX}").write_bytes(content)
     return folder.is_dir()

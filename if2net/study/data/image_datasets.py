@@ -1,4 +1,4 @@
-"""The image datasets by name: where they are looked for, who publishes them and what their licences ask."""
+"""The image data sets by name: where each is looked for, who publishes it, and its licence."""
 
 from __future__ import annotations
 
@@ -17,63 +17,55 @@ HUB = "hub:"
 
 @dataclass(frozen=True)
 class ImageSource:
-    """What is known of an image dataset before it is loaded."""
+    """The description of an image data set, known before it is loaded."""
 
     summary: str
     licence: str
-    page: str  # where it is published
-    layout: str  # what its folder must hold, in words
+    page: str  # of the publisher
+    layout: str  # the content of its folder, in words
     read: tuple[layouts.Layout, ...]
     hub_name: str | None = None
-    of_imagenet: bool = False  # a backbone trained on ImageNet has seen these classes, if not these images
+    of_imagenet: bool = False  # a backbone trained on ImageNet has seen these classes
 
 
 def is_image_dataset(name: str) -> bool:
+    """Say whether a data set of this name holds images rather than rows of numbers."""
     return name in IMAGE_DATASETS or name.startswith((FOLDER, HUB))
 
 
-def passed_over(name: str) -> dict[Path, str]:
-    """What lies in a folder of the user's own and is learned by no class, and why; of published datasets nothing."""
-    return layouts.passed_over(_own_folder(name)) if name.startswith(FOLDER) else {}
-
-
 def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
-    """An image dataset by name from `folder` or IF2NET_DATA, from a folder of the user's own, or from the hub."""
+    """Load an image data set by name from `folder` or IF2NET_DATA, from a user's own folder, or from the hub."""
     if name.startswith(FOLDER):
-        return layouts.any_folder(_own_folder(name))
+        return layouts.any_folder(Path(name.removeprefix(FOLDER)).expanduser())
     if name.startswith(HUB):
         return hub.download(name, name.removeprefix(HUB))
     if name not in IMAGE_DATASETS:
         raise unknown("image dataset", name, IMAGE_DATASETS)
     if folder is not None and not Path(folder).is_dir():
-        raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one with --data.")
+        raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one.")
     source = IMAGE_DATASETS[name]
     chosen = folder or os.environ.get("IF2NET_DATA")
     for candidate in [Path(chosen) / name, Path(chosen)] if chosen else []:
-        # A folder without the dataset's name is another's.
+        # A folder with another name holds another data set.
         if candidate.name == name and candidate.is_dir():
             for read in source.read:
-                if (found := read(name, candidate)) is not None:
-                    return found
+                if (images := read(name, candidate)) is not None:
+                    return images
     if source.hub_name is not None and hub.is_installed():
         return hub.download(name, source.hub_name)
     raise ConfigurationError(_how_to_get(name, source))
-
-
-def _own_folder(name: str) -> Path:
-    return Path(name.removeprefix(FOLDER)).expanduser()
 
 
 def _how_to_get(name: str, source: ImageSource) -> str:
     by_name = f" Or `pip install 'if2net[hub]'` to download {source.hub_name}." if source.hub_name else ""
     return (
         f"The images of {name} were not found. Get them from {source.page}, put {source.layout} into a folder "
-        f"DIR/{name}, and give --data DIR or set IF2NET_DATA=DIR.{by_name} Licence: {source.licence}."
+        f"DIR/{name}, and give DIR as the data folder or set IF2NET_DATA=DIR.{by_name} Licence: {source.licence}."
     )
 
 
 PAIR = "train/CLASS/* and test/CLASS/*"
-RESEARCH = "for research and teaching that is not commercial; the images belong to their photographers"
+RESEARCH = "for non-commercial research and teaching; the images belong to their photographers"
 
 IMAGE_DATASETS: dict[str, ImageSource] = {
     "cifar100": ImageSource(
@@ -93,16 +85,16 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         "bentrevett/caltech-ucsd-birds-200-2011",
     ),
     "stanford-dogs": ImageSource(
-        "20,580 photographs of dogs, 120 classes; our own fixed split, 100 training images a class",
+        "20,580 photographs of dogs, 120 classes; our own fixed split, 100 training images per class",
         RESEARCH,
         "http://vision.stanford.edu/aditya86/ImageNetDogs/",
         "Images/CLASS/*",
-        (layouts.plain(100, "Images", "images/Images"),),
+        (layouts.unsplit(100, "Images", "images/Images"),),
         of_imagenet=True,
     ),
     "tiny-imagenet": ImageSource(
         "110,000 images of 64×64 pixels, 200 classes (Tiny-ImageNet-200, not ImageNet-Subset); tested on val",
-        "ImageNet's terms: research and teaching that is not commercial",
+        "ImageNet's terms: non-commercial research and teaching",
         "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
         "tiny-imagenet-200",
         (layouts.tiny_imagenet, layouts.train_and_test),
@@ -110,17 +102,17 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         of_imagenet=True,
     ),
     "caltech101": ImageSource(
-        "8,677 photographs, 101 classes without the background; our own fixed split, 30 training images a class",
+        "8,677 photographs, 101 classes without the background; our own fixed split, 30 training images per class",
         "CC BY 4.0",
         "https://data.caltech.edu/records/mzrjq-6wc02",
         "101_ObjectCategories/CLASS/*",
-        (layouts.plain(30, "101_ObjectCategories", without=("BACKGROUND_Google",)),),
+        (layouts.unsplit(30, "101_ObjectCategories", without=("BACKGROUND_Google",)),),
     ),
     "imagenet100": ImageSource(
-        "100 classes of your own ImageNet, those that classes.txt names; tested on its val part",
-        "ImageNet's terms: research and teaching that is not commercial",
+        "100 classes of your own copy of ImageNet, listed in classes.txt; tested on val",
+        "ImageNet's terms: non-commercial research and teaching",
         "https://image-net.org/download.php",
-        "ImageNet's train/CLASS/* and val/CLASS/* and a list classes.txt, a class a line,",
+        "ImageNet's train/CLASS/* and val/CLASS/* and a list classes.txt, one class per line,",
         (layouts.listed_classes,),
         of_imagenet=True,
     ),

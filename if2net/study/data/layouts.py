@@ -1,33 +1,33 @@
-"""The layouts that image datasets come in, as their publishers or the hub hand them out."""
+"""The layouts of image data sets, as their publishers distribute them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from if2net.errors import ConfigurationError, InputError
-from if2net.images import files
-from if2net.images.files import TESTING, class_folders, images_under
+from if2net.images.folders import TESTING, class_folders, images_under, outside_classes
 from if2net.study.data.image_files import ByClass, ImageDataset, dataset, split
 
-# A dataset's folder in, the dataset out; None where the folder does not hold this layout.
+# Reads the data set of a name from a folder; None if the folder has another layout.
 Layout = Callable[[str, Path], ImageDataset | None]
 
 
 def train_and_test(name: str, folder: Path) -> ImageDataset | None:
-    """train/CLASS/* and test/CLASS/*; test may be called val, valid or validation."""
-    parts = _parts(folder)
+    """Read train/CLASS/* and test/CLASS/*; test may be called val, valid or validation."""
+    parts = _train_and_test_folders(folder)
     return dataset(name, *map(class_folders, parts)) if parts else None
 
 
-def _parts(folder: Path) -> list[Path]:
-    """Those for training and for testing, or none."""
+def _train_and_test_folders(folder: Path) -> list[Path]:
+    """Return both folders, or none."""
     testing = [folder / part for part in TESTING if (folder / part).is_dir()]
     return [folder / "train", testing[0]] if (folder / "train").is_dir() and testing else []
 
 
-def plain(training: int | None = None, *inside: str, without: tuple[str, ...] = ()) -> Layout:
-    """CLASS/*, with our own fixed split; `inside` are sub-folders where the classes may lie."""
+def unsplit(training: int | None = None, *inside: str, without: tuple[str, ...] = ()) -> Layout:
+    """Return a reader of CLASS/* with our own split; the classes may also be in one of the sub-folders `inside`."""
 
     def read(name: str, folder: Path) -> ImageDataset | None:
         for part in (*inside, "."):
@@ -42,7 +42,7 @@ def plain(training: int | None = None, *inside: str, without: tuple[str, ...] = 
 
 
 def caltech_birds(name: str, folder: Path) -> ImageDataset | None:
-    """CUB_200_2011 as published: images/CLASS/*, images.txt and train_test_split.txt."""
+    """Read CUB_200_2011 as published: images/CLASS/*, images.txt and train_test_split.txt."""
     for root in (folder, folder / "CUB_200_2011"):
         lists = [root / "images.txt", root / "train_test_split.txt"]
         if all(path.is_file() for path in lists):
@@ -57,7 +57,7 @@ def caltech_birds(name: str, folder: Path) -> ImageDataset | None:
 
 
 def tiny_imagenet(name: str, folder: Path) -> ImageDataset | None:
-    """train/CLASS/images/*, val/images/* and val/val_annotations.txt; the test images have no labels."""
+    """Read train/CLASS/images/*, val/images/* and val/val_annotations.txt; the test images have no labels."""
     for root in (folder, folder / "tiny-imagenet-200"):
         annotations = root / "val" / "val_annotations.txt"
         if annotations.is_file():
@@ -70,7 +70,7 @@ def tiny_imagenet(name: str, folder: Path) -> ImageDataset | None:
 
 
 def listed_classes(name: str, folder: Path) -> ImageDataset | None:
-    """train/CLASS/* and val/CLASS/* of all of ImageNet, of which classes.txt names those that are used."""
+    """Read train/CLASS/* and val/CLASS/* of ImageNet, for the classes that classes.txt lists."""
     chosen = folder / "classes.txt"
     if not (chosen.is_file() and (folder / "train").is_dir() and (folder / "val").is_dir()):
         return None
@@ -79,28 +79,19 @@ def listed_classes(name: str, folder: Path) -> ImageDataset | None:
 
 
 def any_folder(path: Path) -> ImageDataset:
-    """A user's own images: train/ and test/, or CLASS/* with our fixed split, four fifths for training."""
+    """Read a user's own images: train/ and test/, or CLASS/* with our own split, four fifths for training."""
     if not path.is_dir():
         raise ConfigurationError(f"The folder {path} does not exist; write folder:PATH-CLASSES/TASKS with its path.")
-    found = train_and_test(f"folder:{path}", path) or plain()(f"folder:{path}", path)
-    if found is None and (alone := list(class_folders(path))):
-        raise InputError(f"{path} has images of one class alone, {alone[0]!r}; put those of a second one beside it.")
-    if found is None:
+    images = train_and_test(f"folder:{path}", path) or unsplit()(f"folder:{path}", path)
+    if images is None and (alone := list(class_folders(path))):
+        raise InputError(f"{path} has images of only one class, {alone[0]!r}; add a folder for a second class.")
+    if images is None:
         raise InputError(f"{path} has no sub-folders with images; put the images of each class into one of its own.")
-    return found
-
-
-def passed_over(path: Path) -> dict[Path, str]:
-    """What `any_folder` does not take in: folders and files, and why."""
-    found: dict[Path, str] = {}
-    for part in _parts(path) or [path]:
-        empty = files.without_images(part)
-        found |= {one: f"{one} has no image of a kind that can be read; convert what is in it." for one in empty}
-        found |= files.passed_over(part)
-    return found
+    parts = _train_and_test_folders(path) or [path]
+    return replace(images, left_out={file: why for part in parts for file, why in outside_classes(part).items()})
 
 
 def _chosen(folder: Path, labels: list[str]) -> ByClass:
     if missing := [label for label in labels if not (folder / label).is_dir()]:
-        raise InputError(f"{folder} has no folder {missing[0]}, which classes.txt names; check the list.")
+        raise InputError(f"{folder} has no folder {missing[0]}, which classes.txt lists; correct the list.")
     return {label: images_under(folder / label) for label in labels}

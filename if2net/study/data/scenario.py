@@ -1,4 +1,4 @@
-"""DATASET-C/T[@BACKBONE]: C classes of a dataset, in an order shuffled by the seed, cut evenly into T tasks."""
+"""Scenarios, DATASET-C/T[@BACKBONE]: C classes of a data set, shuffled by the seed, cut evenly into T tasks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from if2net.images.backbones import registry
 from if2net.study.data.datasets import DATASETS, Dataset
 from if2net.study.data.image_datasets import IMAGE_DATASETS, is_image_dataset
 
-# Held back of the training data where a search may not touch the test data.
+# The share of the training data that takes the place of the test data in a search.
 VALIDATION_SHARE = 1 / 6
-# What turns photographs into rows where nothing else is asked for.
 PATTERN = r"(.+)-(\d+)/(\d+)(?:@(.+))?"
 
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a stream. Labels are places in the stream's class order: task t has t·C/T to (t+1)·C/T − 1."""
+    """One task of a stream. Labels are positions in the class order: task t has t·C/T to (t+1)·C/T − 1."""
 
     index: int
     classes: tuple[int, ...]
@@ -32,7 +31,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What DATASET-C/T says; for images also the backbone, since every number depends on it."""
+    """A parsed DATASET-C/T; for images with the backbone, because all results depend on it."""
 
     dataset: str
     classes: int
@@ -41,11 +40,12 @@ class Scenario:
 
     @property
     def name(self) -> str:
+        """The scenario as text, which `parse_scenario` reads."""
         backbone = f"@{self.backbone}" if self.backbone else ""
         return f"{self.dataset}-{self.classes}/{self.tasks}{backbone}"
 
     def check_classes(self, available: int) -> None:
-        """An error where the dataset has fewer classes than are asked for."""
+        """Raise an error if the data set has fewer classes than the scenario."""
         if self.classes > available:
             tasks = self.tasks if available % self.tasks == 0 else available
             other = replace(self, classes=available, tasks=tasks)
@@ -55,17 +55,17 @@ class Scenario:
             )
 
     def class_order(self, seed: int, available: int) -> list[int]:
-        """Which class of the dataset stands at each place of the stream."""
+        """Return the class of the data set at each position of the stream."""
         self.check_classes(available)
         return np.random.default_rng(seed).permutation(available)[: self.classes].tolist()
 
     def stream(self, data: Dataset, seed: int, *, validation: bool = False) -> tuple[list[int], list[Task]]:
-        """The class order and the tasks for one seed.
+        """Return the class order and the tasks for one seed.
 
-        With `validation` a sixth of the training data, held back, takes the place of the test data, which is then
-        never looked at.
+        With `validation`, a sixth of the training data is held back and takes the place of the test data, which is
+        not used at all.
         """
-        present = np.unique(data.train_y)  # a class that the backbone was trained on has no samples
+        present = np.unique(data.train_y)  # classes of the backbone's pre-training have no samples
         order = present[self.class_order(seed, len(present))].tolist()
         place = np.full(data.classes, -1)
         place[order] = np.arange(len(order))
@@ -77,26 +77,18 @@ class Scenario:
         for index in range(self.tasks):
             classes = tuple(range(index * size, (index + 1) * size))
             train, test = np.isin(train_place, classes), np.isin(test_place, classes)
-            tasks.append(
-                Task(
-                    index,
-                    classes,
-                    data.train_X[train],
-                    train_place[train],
-                    data.test_X[test],
-                    test_place[test],
-                )
-            )
+            samples = data.train_X[train], train_place[train], data.test_X[test], test_place[test]
+            tasks.append(Task(index, classes, *samples))
         return order, tasks
 
 
 def is_scenario(text: str) -> bool:
-    """Whether it has the form of one, rather than of a dataset's name alone."""
+    """Say whether the text has the form of a scenario."""
     return re.fullmatch(PATTERN, text) is not None
 
 
 def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
-    """Read DATASET-C/T or DATASET-C/T@BACKBONE; `backbone` takes the place of the text's.
+    """Read DATASET-C/T or DATASET-C/T@BACKBONE; the argument `backbone` overrides the text.
 
     >>> parse_scenario("fashion-mnist-10/5")
     Scenario(dataset='fashion-mnist', classes=10, tasks=5, backbone=None)
@@ -123,14 +115,14 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
 
 
 def _validation_split(data: Dataset, classes: list[int]) -> Dataset:
-    """A share of all training data, drawn with a fixed seed. Each of these classes must have some of both parts."""
+    """Hold back a share of the training data, drawn with a fixed seed; each of these classes must keep some."""
     chosen = np.random.default_rng(0).random(len(data.train_y)) < VALIDATION_SHARE
     X, y = data.train_X, data.train_y
     for number in classes:
-        mine = chosen[y == number]
-        if mine.all() or not mine.any():
+        held_back = chosen[y == number]
+        if held_back.all() or not held_back.any():
             raise InputError(
-                f"The class {data.class_name(number)} of {data.name} has too few training samples, {len(mine)}, to "
-                "hold some of them back for validation; add more, up to about thirty, or leave the class out."
+                f"The class {data.class_name(number)} of {data.name} has too few training samples, {len(held_back)}, "
+                "to hold some of them back for validation; add more, up to about thirty, or leave the class out."
             )
     return replace(data, train_X=X[~chosen], train_y=y[~chosen], test_X=X[chosen], test_y=y[chosen])

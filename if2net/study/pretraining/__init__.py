@@ -1,1 +1,1 @@
-"""Backbones that are trained on the classes a stream does not learn."""
+"""Backbones that are pre-trained on the classes that a stream does not learn."""

@@ -1,4 +1,4 @@
-"""Random changes to training images that leave their class as it is; on whole batches, on any device."""
+"""Random changes to training images that keep their class; for whole batches, on any device."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, pad
 
-BORDER = 4  # pixels that an image is moved by at most
-LEAST = 0.3  # of an image's area that a part of it has
+BORDER = 4  # the most pixels that an image is shifted by
+LEAST = 0.3  # the smallest share of the area that a crop has
 
 
-def mirrored(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Half of them, left and right exchanged."""
-    mirror = torch.rand(len(images), generator=generator).to(images.device) < 0.5
-    return torch.where(mirror[:, None, None, None], images.flip(3), images)
+def mirror(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Exchange left and right in half of the images."""
+    chosen = torch.rand(len(images), generator=generator).to(images.device) < 0.5
+    return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 
-def moved(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Each by its own number of pixels; black comes in from outside."""
+def shift(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Shift each image by a number of pixels of its own; the border is filled with zeros."""
     size = images.shape[2]
     offsets = torch.randint(2 * BORDER + 1, (2, len(images), 1), generator=generator).to(images.device)
     rows, columns = offsets + torch.arange(size, device=images.device)
@@ -26,8 +26,8 @@ def moved(images: Tensor, generator: torch.Generator) -> Tensor:
     return padded.permute(0, 2, 3, 1)[number, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
 
 
-def zoomed(images: Tensor, generator: torch.Generator) -> Tensor:
-    """A random square part of each, brought to the full size: for photographs, where a thing may be near or far."""
+def crop(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Scale a random square part of each image to full size; for images whose objects may be near or far."""
     count = len(images)
     share = (LEAST + (1 - LEAST) * torch.rand(count, generator=generator)).sqrt()
     centre = (1 - share)[:, None] * (2 * torch.rand(count, 2, generator=generator) - 1)

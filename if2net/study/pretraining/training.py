@@ -1,9 +1,9 @@
-"""Trains a ResNet from scratch on classes that will not be learned later: the paper's protocol."""
+"""Pre-training of a ResNet from scratch on classes that are not learned later: the paper's protocol."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,14 +18,18 @@ from if2net import modelfile
 from if2net.errors import ConfigurationError, unknown
 from if2net.images.backbones import file
 from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
-from if2net.study.pretraining.augmentation import mirrored, moved, zoomed
+from if2net.progress import Show
+from if2net.study.pretraining.augmentation import crop, mirror, shift
 
-WARM_UP = 0.2  # of all steps
+WARM_UP = 0.2  # the share of all steps in which the rate rises
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a backbone is trained. Rotations: every image is shown in four directions, each a class of its own."""
+    """The settings of a pre-training.
+
+    With `rotations`, each image is shown in four directions, and each direction is a class of its own.
+    """
 
     architecture: str = "resnet18"
     epochs: int = 60
@@ -33,19 +37,19 @@ class Recipe:
     rate: float = 0.2
     decay: float = 5e-4
     rotations: bool = True
-    size: int = 32  # pixels on each side that images are brought to
+    size: int = 32  # pixels per side that images are scaled to
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.architecture not in ARCHITECTURES:
             raise unknown("architecture", self.architecture, ARCHITECTURES)
         if self.size < 8:
-            raise ConfigurationError(f"Images of {self.size} pixels are too small to be trained on; give at least 8.")
+            raise ConfigurationError(f"Images of {self.size} pixels are too small for training; give at least 8.")
         if self.epochs < 1 or self.batch_size < 2:
-            raise ConfigurationError("Pre-training needs at least one epoch, and two images a batch.")
+            raise ConfigurationError("Pre-training needs at least one epoch, and two images per batch.")
 
 
-# For photographs of few classes, the network that the paper names for them.
+# ResNet-56 for CUB and Stanford Dogs, as in the paper.
 RECIPES = {
     "cifar100": Recipe(),
     "tiny-imagenet": Recipe(size=64, epochs=20),
@@ -55,28 +59,15 @@ RECIPES = {
 
 
 def recipe_for(dataset: str, seed: int) -> Recipe:
-    """How a backbone for this dataset is trained unless something else is asked for."""
+    """Return the default recipe for a data set."""
     return replace(RECIPES.get(dataset, Recipe(size=64)), seed=seed)
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """How far it has come, for whoever shows progress."""
-
-    number: int
-    epochs: int
-    loss: float
-    accuracy: float  # on the training images, as they were shown
-
-
-Show = Callable[[Epoch], None]
-
-
 def held_out_classes(available: int, count: int, seed: int) -> list[int]:
-    """The classes to pre-train on: the last of the order in which a scenario with this seed would learn them."""
+    """Return the classes to pre-train on: the last ones in the class order of a scenario with this seed."""
     if not 1 < count < available:
         raise ConfigurationError(
-            f"There are {available} classes: pre-train on 2 to {available - 1} of them, not {count}."
+            f"There are {available} classes; pre-train on 2 to {available - 1} of them, not {count}."
         )
     return sorted(np.random.default_rng(seed).permutation(available)[-count:].tolist())
 
@@ -92,7 +83,11 @@ def pretrain(
     device: torch.device | str = "cpu",
     show: Show | None = None,
 ) -> None:
-    """Train on N×H×H×3 bytes with labels 0 to C−1 and write the backbone to `out`; a killed training goes on."""
+    """Train on N×H×H×3 bytes with labels 0 to C−1, and write the backbone to `out`.
+
+    Each epoch leaves a checkpoint beside `out`, from which the same call continues after an interruption. `show` gets
+    the epochs done, their number, and the loss and accuracy on the augmented training images.
+    """
     training = Training(pixels, labels, len(classes), recipe, torch.device(device))
     facts = {
         "architecture": recipe.architecture,
@@ -109,13 +104,13 @@ def pretrain(
         loss, accuracy = training.epoch(number)
         modelfile.write(checkpoint, training.tensors(), {**facts, "epoch": number + 1})
         if show is not None:
-            show(Epoch(number + 1, recipe.epochs, loss, accuracy))
+            show(number + 1, recipe.epochs, f"loss {loss:.3f}, accuracy {100 * accuracy:.1f} %")
     file.write(out, training.trunk, facts)
     checkpoint.unlink(missing_ok=True)
 
 
 class Training:
-    """Images, a network and its optimiser. An epoch draws its randomness from the seed and its number alone."""
+    """Images, a network and its optimiser. The randomness of an epoch depends only on the seed and its number."""
 
     def __init__(
         self, pixels: np.ndarray, labels: np.ndarray, classes: int, recipe: Recipe, device: torch.device
@@ -140,15 +135,16 @@ class Training:
         return 4 if self.recipe.rotations else 1
 
     def epoch(self, number: int) -> tuple[float, float]:
-        """One pass over the images; the mean loss and the accuracy."""
+        """Make one pass over the images; return the mean loss and the accuracy."""
         generator = torch.Generator().manual_seed(1_000_003 * self.recipe.seed + number)
         order = torch.randperm(len(self.labels), generator=generator)
         self.trunk.train()
-        losses, right, shown = [], torch.zeros((), dtype=torch.int64, device=self.device), 0
+        losses, correct, images_seen = [], torch.zeros((), dtype=torch.int64, device=self.device), 0
         for step, chosen in enumerate(order.split(self.recipe.batch_size)[: self.steps]):
             images, labels = self._batch(chosen, generator)
+            share = _rate_share(number * self.steps + step, self.recipe.epochs * self.steps)
             for group in self.optimiser.param_groups:
-                group["lr"] = self.recipe.rate * _share(number * self.steps + step, self.recipe.epochs * self.steps)
+                group["lr"] = self.recipe.rate * share
             with torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext():
                 scores = self.head(self.trunk(images).mean(dim=(2, 3)))
                 loss = cross_entropy(scores, labels)
@@ -156,32 +152,34 @@ class Training:
             loss.backward()
             self.optimiser.step()
             losses.append(loss.detach())
-            right += (scores.argmax(dim=1) == labels).sum()  # not read before the end: the GPU need not wait
-            shown += len(labels)
-        return float(torch.stack(losses).mean()), int(right) / shown
+            correct += (scores.argmax(dim=1) == labels).sum()  # read only at the end, so that the GPU need not wait
+            images_seen += len(labels)
+        return float(torch.stack(losses).mean()), int(correct) / images_seen
 
     def tensors(self) -> dict[str, Tensor]:
-        """All that the next epoch depends on."""
-        found = {f"trunk.{name}": tensor for name, tensor in self.trunk.state_dict().items()}
-        found |= {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
+        """Return all tensors that the next epoch depends on."""
+        tensors = {f"trunk.{name}": tensor for name, tensor in self.trunk.state_dict().items()}
+        tensors |= {f"head.{name}": tensor for name, tensor in self.head.state_dict().items()}
         for number, parameter in enumerate(self.parameters):
-            found[f"momentum.{number}"] = self.optimiser.state[parameter]["momentum_buffer"]
-        return found
+            tensors[f"momentum.{number}"] = self.optimiser.state[parameter]["momentum_buffer"]
+        return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Take over the tensors of a checkpoint."""
         for prefix, module in (("trunk.", self.trunk), ("head.", self.head)):
-            mine = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-            module.load_state_dict(mine)
+            module.load_state_dict(
+                {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+            )
         for number, parameter in enumerate(self.parameters):
             momentum = tensors[f"momentum.{number}"].to(self.device)
             self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(momentum)
 
     def _batch(self, chosen: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Images mirrored and moved (or zoomed) at random, and in all four directions where the recipe says so."""
+        """Return augmented images and their labels, in all four directions if the recipe asks for rotations."""
         mean, scale = (torch.tensor(values, device=self.device)[:, None, None] for values in (self.mean, self.scale))
         chosen = chosen.to(self.device)
         images = (self.images[chosen].float() - mean) / scale
-        images = (moved if self.recipe.size <= 32 else zoomed)(mirrored(images, generator), generator)
+        images = (shift if self.recipe.size <= 32 else crop)(mirror(images, generator), generator)
         labels = self.labels[chosen]
         if self.recipe.rotations:
             images = torch.cat([images.rot90(turns, (2, 3)) for turns in range(4)])
@@ -190,20 +188,20 @@ class Training:
 
 
 def _resume(training: Training, checkpoint: Path, facts: dict[str, Any]) -> int:
-    """How many epochs are done already."""
+    """Restore a checkpoint; return the number of epochs that it has done."""
     tensors, header = modelfile.read(checkpoint)
     epoch = header.pop("epoch", 0)
     if header != facts:
         raise ConfigurationError(
-            f"{checkpoint} is of another training (other data, classes or settings); finish that one, "
-            "delete the file or choose another --out."
+            f"{checkpoint} belongs to another training (other data, classes or settings); finish that one, delete "
+            "the file, or choose another output file."
         )
     training.restore(tensors)
     return epoch
 
 
-def _share(step: int, steps: int) -> float:
-    """Of the rate at this step: up in a straight line, then down along a cosine."""
+def _rate_share(step: int, steps: int) -> float:
+    """Return the factor of the rate at a step: it rises linearly, then falls along a cosine."""
     rise = WARM_UP * steps
     if step < rise:
         return (step + 1) / (rise + 1)

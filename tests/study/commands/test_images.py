@@ -1,4 +1,4 @@
-"""features, pretrain and runs on images, as a user calls them."""
+"""features, pretrain and run with images, as a user calls them."""
 
 import io
 import json
@@ -12,23 +12,24 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from if2net.cli import KEPT, app
+from if2net.commands.images import print_left_out
 from if2net.errors import IF2NetError
 from if2net.images.backbones.resnet import ARCHITECTURES
-from if2net.study.commands.images import load_shown, summarise
+from if2net.study.commands.images import prepare_rows
 from if2net.study.data import parse_scenario
 from if2net.study.pretraining import held_out
 from if2net.study.pretraining.training import Recipe
 
 
 @pytest.fixture(scope="module")
-def photographs(tmp_path_factory):
+def pictures(tmp_path_factory):
     """Four classes of ten images, and one that is broken."""
-    folder = tmp_path_factory.mktemp("photographs")
+    folder = tmp_path_factory.mktemp("pictures")
     random = np.random.default_rng(0)
     for place, name in enumerate(["black", "blue", "green", "red"]):
         (folder / name).mkdir()
         for number in range(10):
-            pixels = random.integers(0, 100, (20, 24, 3), dtype=np.uint8)
+            pixels = random.integers(0, 100, (8, 10, 3), dtype=np.uint8)
             pixels[:, :, place - 1] += 150 * (place > 0)
             Image.fromarray(pixels).save(folder / name / f"{number}.png")
     (folder / "red" / "broken.png").write_bytes(b"no image")
@@ -37,7 +38,7 @@ def photographs(tmp_path_factory):
 
 @pytest.fixture
 def if2net(tmp_path, monkeypatch):
-    """Calls the command in an empty folder; gives what it prints, and raises what it raises."""
+    """Return a function that runs the command in an empty folder, returns its output and raises its error."""
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("IF2NET_DATA", raising=False)
     monkeypatch.setitem(ARCHITECTURES, "resnet56", ((4, 8, 8), 1))
@@ -54,35 +55,36 @@ def if2net(tmp_path, monkeypatch):
     return call
 
 
-def test_features_then_a_run_on_them_with_the_broken_image_named(if2net, photographs, tmp_path):
-    filled = if2net("features", str(photographs), "--backbone", "pixels,size=8", "--device", "cpu")
-    assert if2net("features", f"folder:{photographs}-4/2@pixels,size=8", "--device", "cpu") == filled
-    assert if2net("features", f"folder:{photographs}", "--backbone", "pixels,size=8") == filled
+def test_a_run_uses_the_features_of_the_cache_and_the_broken_image_is_named(if2net, pictures, tmp_path):
+    filled = if2net("features", str(pictures), "--backbone", "pixels,size=8", "--device", "cpu")
+    assert if2net("features", f"folder:{pictures}-4/2@pixels,size=8", "--device", "cpu") == filled
+    assert if2net("features", f"folder:{pictures}", "--backbone", "pixels,size=8") == filled
     assert "40 images have 192 features" in filled
-    assert "1 of 41 images were left out" in filled
+    assert "Left out (1):" in filled
     assert "broken.png cannot be read" in filled
     rows = list((tmp_path / "cache").rglob("*.rows.npy"))
-    if2net("run", f"folder:{photographs}-4/2", "--backbone", "pixels,size=8", "-m", "if2net", "-m", "ncm")
+    if2net("run", f"folder:{pictures}-4/2", "--backbone", "pixels,size=8", "-m", "if2net", "-m", "ncm")
     assert list((tmp_path / "cache").rglob("*.rows.npy")) == rows
     (results,) = (tmp_path / "work" / "out").rglob("results.json")
-    found = json.loads(results.read_text())
-    assert found["scenario"] == f"folder:{photographs}-4/2@pixels,size=8"
-    assert found["summary"]["if2net"]["acc_mean"] > 0.8
+    written = json.loads(results.read_text())
+    assert written["scenario"] == f"folder:{pictures}-4/2@pixels,size=8"
+    assert written["summary"]["if2net"]["acc_mean"] > 0.8
+    assert written["settings"]["if2net"]["encoder"] == "linear"  # as in `if2net learn`
 
 
-def test_a_backbone_is_pretrained_and_its_classes_are_not_learned(if2net, photographs):
-    name = f"folder:{photographs}"
+def test_the_classes_of_a_pretrained_backbone_cannot_be_learned(if2net, pictures):
+    name = f"folder:{pictures}"
     words = ["--classes", "2", "--architecture", "resnet56", "--epochs", "1", "--size", "8", "--out", "b.if2"]
     assert "epochs 1/1" in if2net("pretrain", name, *words, "--device", "cpu")
-    assert "b.if2, which was there already" in if2net("pretrain", name, *words, "--device", "cpu")
+    assert "b.if2, which existed already" in if2net("pretrain", name, *words, "--device", "cpu")
     assert "20 images have" in if2net("features", f"{name}-2/1@b.if2")  # those of the other two classes
     if2net("run", f"{name}-2/1", "--backbone", "b.if2", "-m", "ncm")
     with pytest.raises(IF2NetError, match="choose at most 2 classes"):
         if2net("run", f"{name}-4/2", "--backbone", "b.if2", "-m", "ncm")
 
 
-def test_a_run_does_not_go_on_when_its_backbone_has_been_trained_anew(if2net, photographs, tmp_path):
-    name = f"folder:{photographs}"
+def test_a_run_does_not_continue_after_its_backbone_was_trained_again(if2net, pictures, tmp_path):
+    name = f"folder:{pictures}"
     words = ["--classes", "2", "--architecture", "resnet56", "--epochs", "1", "--size", "8", "--out", "anew.if2"]
     run = ["run", f"{name}-2/1", "--backbone", "anew.if2", "-m", "ncm", "--out", "kept", "--device", "cpu"]
     if2net("pretrain", name, *words, "--device", "cpu")
@@ -96,33 +98,33 @@ def test_a_run_does_not_go_on_when_its_backbone_has_been_trained_anew(if2net, ph
     assert {path: path.read_bytes() for path in (tmp_path / "work" / "kept").iterdir()} == before
 
 
-def test_a_run_names_what_was_left_out_and_passed_over_at_the_end(if2net, photographs, tmp_path):
-    shutil.copytree(photographs, tmp_path / "mixed")
+def test_a_run_names_at_its_end_what_was_left_out(if2net, pictures, tmp_path):
+    shutil.copytree(pictures, tmp_path / "mixed")
     (tmp_path / "mixed" / "red" / "more.heic").touch()
     (tmp_path / "mixed" / "phone").mkdir()
     (tmp_path / "mixed" / "phone" / "1.heic").touch()
-    said = if2net("run", f"folder:{tmp_path / 'mixed'}-4/2", "--backbone", "pixels,size=8", "-m", "ncm")
-    _, after = said.split("report.html")
-    assert "1 of 41 images were left out" in after
-    assert "Passed over (2):" in after
+    output = if2net("run", f"folder:{tmp_path / 'mixed'}-4/2", "--backbone", "pixels,size=8", "-m", "ncm")
+    _, after = output.split("report.html")
+    assert "Left out (3):" in after
+    assert "broken.png" in after
     assert "more.heic" in after
     assert "phone has no image" in after
-    assert "Passed over (2):" in if2net("features", f"folder:{tmp_path / 'mixed'}", "--backbone", "pixels,size=8")
+    assert "Left out (3):" in if2net("features", f"folder:{tmp_path / 'mixed'}", "--backbone", "pixels,size=8")
 
 
 @pytest.mark.parametrize(("terminal", "named"), [(True, 20), (False, 30)])
-def test_all_that_was_left_out_can_be_seen(terminal, named):
+def test_a_screen_names_some_files_that_were_left_out_and_a_log_all(terminal, named):
     console = Console(file=io.StringIO(), force_terminal=terminal, stderr=True, color_system=None)
-    summarise({Path(f"{number}.jpg"): f"{number}.jpg is broken." for number in range(30)}, 40, console)
-    said = console.file.getvalue()
-    assert said.count("is broken") == named
-    assert ("and 10 more; with 2> FILE all are named there" in said) == terminal
+    print_left_out({Path(f"{number}.jpg"): f"{number}.jpg is broken." for number in range(30)}, console)
+    output = console.file.getvalue()
+    assert output.count("is broken") == named
+    assert ("and 10 more; 2> FILE writes all of them" in output) == terminal
 
 
 @pytest.mark.parametrize("part", ["train", "test"])
-def test_a_class_that_has_lost_all_its_images_is_named_before_anything_is_run(if2net, photographs, tmp_path, part):
+def test_a_class_without_usable_images_is_an_error_before_anything_is_run(if2net, pictures, tmp_path, part):
     for one in ("train", "test"):
-        shutil.copytree(photographs, tmp_path / "parts" / one)
+        shutil.copytree(pictures, tmp_path / "parts" / one)
     for path in (tmp_path / "parts" / part / "blue").iterdir():
         path.write_bytes(b"no image")
     with pytest.raises(IF2NetError, match=r"class 'blue' .* has no (training|test) image that can be used.*\.png"):
@@ -130,43 +132,43 @@ def test_a_class_that_has_lost_all_its_images_is_named_before_anything_is_run(if
     assert not (tmp_path / "work" / "out").exists()
 
 
-def test_features_of_broken_images_alone_are_an_error(if2net, tmp_path):
+def test_features_of_only_broken_images_are_an_error(if2net, tmp_path):
     (tmp_path / "broken.png").touch()
     with pytest.raises(IF2NetError, match="None of the 1 images can be used"):
         if2net("features", str(tmp_path), "--backbone", "pixels,size=8")
 
 
 @pytest.mark.parametrize("command", ["run", "features"])
-def test_too_many_classes_are_found_before_features_are_computed(if2net, photographs, tmp_path, command):
+def test_too_many_classes_are_an_error_before_features_are_computed(if2net, pictures, tmp_path, command):
     for backbone in ("pixels,size=8", "held-out"):
-        with pytest.raises(IF2NetError, match=f"has 4; write folder:{photographs}-4/4@{backbone}"):
-            if2net(command, f"folder:{photographs}-6/3", "--backbone", backbone)
+        with pytest.raises(IF2NetError, match=f"has 4; write folder:{pictures}-4/4@{backbone}"):
+            if2net(command, f"folder:{pictures}-6/3", "--backbone", backbone)
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_scenario_has_its_features_from_the_backbone_that_was_held_out(if2net, photographs, monkeypatch):
+def test_the_features_of_a_scenario_come_from_its_held_out_backbone(if2net, pictures, monkeypatch):
     recipe = Recipe("resnet56", epochs=1, batch_size=4, size=8)
     monkeypatch.setattr(held_out, "recipe_for", lambda _dataset, _seed: recipe)
-    said = if2net("features", f"folder:{photographs}-2/1", "--backbone", "held-out", "--device", "cpu")
-    assert "20 images have" in said
+    output = if2net("features", f"folder:{pictures}-2/1", "--backbone", "held-out", "--device", "cpu")
+    assert "20 images have" in output
 
 
-@pytest.mark.parametrize(("backbone", "said"), [("pixels,size=8", False), ("efficientnet-lite0", True)])
-def test_of_images_from_imagenet_it_is_said_that_a_backbone_may_know_them(backbone, said, monkeypatch):
-    monkeypatch.setattr("if2net.study.commands.images._load_shown", lambda *_: None)
+@pytest.mark.parametrize(("backbone", "warned"), [("pixels,size=8", False), ("efficientnet-lite0", True)])
+def test_a_run_on_images_of_imagenet_warns_that_the_backbone_may_know_them(backbone, warned, monkeypatch):
+    monkeypatch.setattr("if2net.study.commands.images._compute_features", lambda *_: {})
     console = Console(file=io.StringIO())
-    load_shown(parse_scenario("stanford-dogs-100/10", backbone), None, "cpu", console, [0])
-    assert ("comes from ImageNet" in console.file.getvalue()) == said
+    prepare_rows(parse_scenario("stanford-dogs-100/10", backbone), None, "cpu", console, [0])
+    assert ("comes from ImageNet" in console.file.getvalue()) == warned
 
 
 @pytest.mark.parametrize("command", ["features", "pretrain"])
-def test_a_command_that_is_stopped_says_what_is_kept(photographs, monkeypatch, command):
+def test_a_command_that_is_stopped_says_what_is_kept(pictures, monkeypatch, command):
     def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("if2net.study.data.load_images", stop)
     options = ["--classes", "2"] if command == "pretrain" else []
-    done = CliRunner().invoke(app, [command, f"folder:{photographs}", *options])
+    done = CliRunner().invoke(app, [command, f"folder:{pictures}", *options])
     assert done.exit_code == 130
     assert done.stderr == f"Stopped. {KEPT[command]}\n"
 
@@ -185,7 +187,7 @@ def test_a_command_that_is_stopped_says_what_is_kept(photographs, monkeypatch, c
         (["pretrain", "cifar100", "--classes", "40"], "cs.toronto.edu"),
     ],
 )
-def test_wrong_words_get_a_sentence_and_leave_nothing(if2net, words, advice, tmp_path):
+def test_wrong_arguments_raise_an_error_and_write_nothing(if2net, words, advice, tmp_path):
     with pytest.raises(IF2NetError, match=advice):
         if2net(*words)
     assert not list((tmp_path / "work").iterdir())

@@ -5,7 +5,7 @@ import pytest
 
 from if2net.errors import ConfigurationError, InputError
 from if2net.study.data import DATASETS, load_dataset
-from if2net.study.data.idx import read_idx
+from if2net.study.data.datasets import read_idx
 
 
 def idx_bytes(array):
@@ -44,10 +44,10 @@ def test_idx_files_are_found_by_folder_and_by_environment(small_mnist, where, mo
     assert data.train_X.max() <= 1
 
 
-def test_missing_data_says_how_to_get_it(tmp_path, monkeypatch):
+def test_the_error_for_missing_data_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.delenv("IF2NET_DATA", raising=False)
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(ConfigurationError, match="--data DIR or set IF2NET_DATA"):
+    with pytest.raises(ConfigurationError, match="DIR as the data folder or set IF2NET_DATA"):
         load_dataset("mnist", tmp_path)
 
 
@@ -56,25 +56,25 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path):
         load_dataset("mnist", tmp_path / "nowhere")
 
 
-def test_an_unknown_dataset_offers_the_close_ones():
+def test_the_error_for_an_unknown_data_set_offers_similar_names():
     with pytest.raises(ConfigurationError, match="did you mean 'mnist'"):
         load_dataset("minst")
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x00\x08", b"hello world", idx_bytes(np.zeros((3, 4)))[:-1]])
-def test_a_broken_idx_file_is_named(tmp_path, content):
+def test_the_error_for_a_broken_idx_file_names_it(tmp_path, content):
     path = tmp_path / "broken-idx3-ubyte"
     path.write_bytes(content)
     with pytest.raises(InputError, match="broken-idx3-ubyte"):
         read_idx(path)
 
 
-def test_a_broken_gzip_file_is_named(tmp_path):
+def test_the_error_for_a_broken_gzip_file_names_it(tmp_path):
     path = tmp_path / "broken.gz"
     path.write_bytes(gzip.compress(b"x" * 1000)[:20])
     with pytest.raises(InputError, match=r"broken\.gz"):
         read_idx(path)
 
 
-def test_every_dataset_says_what_it_is_and_under_which_licence():
+def test_all_data_sets_have_a_summary_and_a_licence():
     assert all(source.summary and source.licence for source in DATASETS.values())

@@ -7,15 +7,15 @@ import pytest
 from PIL import Image
 
 from if2net.errors import ConfigurationError, InputError
-from if2net.images.files import class_folders, images_under, passed_over, unknown_under
+from if2net.images.folders import class_folders
+from if2net.study.bench.rows import load_rows
 from if2net.study.data import IMAGE_DATASETS, is_image_dataset, load_images, parse_scenario
 from if2net.study.data.cifar import RECORD
-from if2net.study.data.image_datasets import passed_over as passed_over_of
 from if2net.study.data.image_files import split
 
 
 def write(folder, *names):
-    """Files that are never opened here: a dataset is paths and labels."""
+    """Create empty files; loading a data set does not open its images."""
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def no_hub(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("testing", ["test", "val"])
-def test_train_and_test_folders(tmp_path, testing):
+def test_folders_of_training_and_test_images_are_read(tmp_path, testing):
     for part, count in (("train", 5), (testing, 2)):
         numbered(tmp_path / "cifar100" / part, ["ant", "bee"], count)
     data = load_images("cifar100", tmp_path)
@@ -44,7 +44,7 @@ def test_train_and_test_folders(tmp_path, testing):
     assert data.test.labels.tolist() == [0, 0, 1, 1]
 
 
-def test_birds_as_published_keep_the_official_split(tmp_path):
+def test_cub_keeps_its_official_split(tmp_path):
     root = tmp_path / "cub200" / "CUB_200_2011"
     names = ["001.Albatross/a.jpg", "001.Albatross/b.jpg", "002.Tern/c.jpg", "002.Tern/d.jpg"]
     write(root / "images", *names)
@@ -56,7 +56,7 @@ def test_birds_as_published_keep_the_official_split(tmp_path):
     assert data.test.labels.tolist() == [0, 1]
 
 
-def test_dogs_get_a_hundred_training_images_a_class_always_the_same(tmp_path):
+def test_stanford_dogs_has_a_fixed_split_with_100_training_images_per_class(tmp_path):
     numbered(tmp_path / "stanford-dogs" / "Images", ["n01-Husky", "n02-Pug"], 130)
     data, again = (load_images("stanford-dogs", tmp_path) for _ in range(2))
     assert Counter(data.train.labels.tolist()) == {0: 100, 1: 100}
@@ -75,14 +75,14 @@ def test_tiny_imagenet_is_tested_on_its_annotated_part(tmp_path):
     assert len(data.train.paths) == 6
 
 
-def test_caltech_leaves_the_background_out(tmp_path):
+def test_caltech_omits_the_background_class(tmp_path):
     numbered(tmp_path / "caltech101" / "101_ObjectCategories", ["ant", "bee", "BACKGROUND_Google"], 40)
     data = load_images("caltech101", tmp_path)
     assert data.classes == ("ant", "bee")
     assert Counter(data.train.labels.tolist()) == {0: 30, 1: 30}
 
 
-def test_of_imagenet_the_listed_classes_are_taken(tmp_path):
+def test_imagenet100_has_the_listed_classes(tmp_path):
     for part in ("train", "val"):
         numbered(tmp_path / "imagenet100" / part, ["n1", "n2", "n3"], 2)
     chosen = tmp_path / "imagenet100" / "classes.txt"
@@ -93,7 +93,7 @@ def test_of_imagenet_the_listed_classes_are_taken(tmp_path):
         load_images("imagenet100", tmp_path)
 
 
-def test_any_folder_gets_a_fixed_split(tmp_path):
+def test_a_users_own_folder_gets_a_fixed_split(tmp_path):
     numbered(tmp_path / "mine", ["a", "b"], 10)
     write(tmp_path / "mine", "a/notes.txt", "a/.hidden.jpg", ".git/x.jpg")
     data = load_images(f"folder:{tmp_path / 'mine'}")
@@ -102,39 +102,28 @@ def test_any_folder_gets_a_fixed_split(tmp_path):
     assert Counter(data.test.labels.tolist()) == {0: 2, 1: 2}
 
 
-def test_what_is_hidden_is_not_taken_in_and_links_are_followed_once(tmp_path):
-    write(tmp_path / "elsewhere", "1.jpg", "deep/2.JFIF")
-    write(tmp_path / "a", "0.jpg", ".thumbnails/t.jpg", ".hidden.jpg")
-    for name, target in {"linked": "elsewhere", "again": "elsewhere", "up": ".", "own": "a"}.items():
-        (tmp_path / "a" / name).symlink_to(tmp_path / target)
-    (tmp_path / "elsewhere" / "back").symlink_to(tmp_path / "a")
-    assert [str(path.relative_to(tmp_path)) for path in images_under(tmp_path / "a")] == [
-        "a/0.jpg",
-        "a/again/1.jpg",
-        "a/again/deep/2.JFIF",
-    ]
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    assert [path.name for path in images_under(tmp_path / "link")] == ["1.jpg", "0.jpg", "2.JFIF"]
-
-
-def test_files_that_no_class_takes_in_are_known(tmp_path):
-    write(tmp_path, "stray.jpg", "notes.txt", "a/1.jpg", "a/2.heic", "a/deep/3", "a/Thumbs.db", "a/list.csv")
-    write(tmp_path, "a/.DS_Store", "phone/1.heic")
-    assert [path.name for path in passed_over(tmp_path)] == ["stray.jpg", "2.heic", "3"]
-    assert [path.name for path in unknown_under(tmp_path)] == ["2.heic", "3", "1.heic"]
-
-
-def test_of_a_users_own_folder_it_is_said_what_was_passed_over(tmp_path):
+def test_a_users_own_folder_names_what_belongs_to_no_class(tmp_path):
     for part in ("train", "test"):
         write(tmp_path / part, "a/1.jpg", "b/1.jpg", f"b/{part}.heic", "phone/1.heic")
-    found = passed_over_of(f"folder:{tmp_path}")
-    assert [path.name for path in found] == ["phone", "train.heic", "phone", "test.heic"]
-    assert "phone has no image of a kind that can be read" in found[tmp_path / "train" / "phone"]
-    assert passed_over_of("cub200") == {}
+    left_out = load_images(f"folder:{tmp_path}").left_out
+    assert [path.name for path in left_out] == ["train.heic", "phone", "test.heic", "phone"]
+    assert "phone has no image of a format that can be read" in left_out[tmp_path / "train" / "phone"]
+
+
+def test_a_scenario_of_images_becomes_rows(pictures):
+    (pictures / "red" / "broken.png").touch()
+    (pictures / "stray.png").touch()
+    scenario = parse_scenario(f"folder:{pictures}-3/3@pixels,size=8")
+    data, left_out = load_rows(scenario, device="cpu")
+    assert data.train_X.shape[1] == 192
+    assert len(data.train_y) + len(data.test_y) == 12
+    assert {path.name for path in left_out} == {"broken.png", "stray.png"}
+    assert data.classes == 3
+    assert set(data.test_y) == {0, 1, 2}
 
 
 def cifar_binary(folder, count, classes=2):
-    """Records of `count` images: the first is red in its upper half."""
+    """Write records of `count` images; the first is red in its upper half."""
     records = np.zeros((count, RECORD), np.uint8)
     records[:, 0] = 19  # coarse classes are not used
     records[:, 1] = np.arange(count) % classes
@@ -159,7 +148,7 @@ def test_the_binary_version_of_cifar_is_unpacked_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", ["cut short", "more classes"])
-def test_a_wrong_binary_version_is_refused_and_leaves_nothing(tmp_path, wrong):
+def test_a_damaged_binary_version_is_refused_and_leaves_nothing(tmp_path, wrong):
     root = tmp_path / "cifar100"
     root.mkdir()
     for file in ("train.bin", "test.bin"):
@@ -173,11 +162,11 @@ def test_a_wrong_binary_version_is_refused_and_leaves_nothing(tmp_path, wrong):
 
 
 @pytest.mark.parametrize("name", IMAGE_DATASETS)
-def test_missing_images_get_the_way_to_them_and_the_licence(name, tmp_path):
+def test_the_error_for_missing_images_says_how_to_get_them_and_names_the_licence(name, tmp_path):
     source = IMAGE_DATASETS[name]
     with pytest.raises(ConfigurationError) as raised:
         load_images(name, tmp_path)
-    for part in (source.page, f"DIR/{name}", "--data DIR", "IF2NET_DATA", source.licence):
+    for part in (source.page, f"DIR/{name}", "IF2NET_DATA=DIR", source.licence):
         assert part in str(raised.value)
 
 
@@ -187,7 +176,7 @@ def test_missing_images_get_the_way_to_them_and_the_licence(name, tmp_path):
         ([], "no sub-folders with images"),
         (["a/1.jpg", "b/1.jpg", "b/2.jpg"], "'a' lacks"),
         (["1.jpg"], "no sub-folders"),
-        (["a/1.jpg", "a/2.jpg"], "one class alone, 'a'"),
+        (["a/1.jpg", "a/2.jpg"], "only one class, 'a'"),
     ],
 )
 def test_a_folder_without_classes_or_enough_images_is_refused(tmp_path, files, message):
@@ -196,19 +185,19 @@ def test_a_folder_without_classes_or_enough_images_is_refused(tmp_path, files, m
         load_images(f"folder:{tmp_path}")
 
 
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
+def test_a_folder_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="does not exist"):
         load_images(f"folder:{tmp_path / 'nowhere'}")
 
 
-def test_a_split_never_leaves_a_class_without_test_images(tmp_path):
+def test_a_split_gives_every_class_test_images(tmp_path):
     numbered(tmp_path, ["a", "b"], 3)
     data = split("x", class_folders(tmp_path), training=100)
     assert Counter(data.test.labels.tolist()) == {0: 1, 1: 1}
 
 
 class FakeHub(ModuleType):
-    """The part of Hugging Face's library that is used."""
+    """A stand-in for the Hugging Face library."""
 
     class Image:
         def __init__(self, decode=True):
@@ -251,7 +240,7 @@ def fake_hub(monkeypatch):
     return module
 
 
-def test_any_dataset_of_the_hub_is_written_out_once(fake_hub, monkeypatch):
+def test_a_data_set_of_the_hub_is_downloaded_once(fake_hub, monkeypatch):
     data = load_images("hub:owner/pets")
     assert data.classes == ("cat", "dog_wolf")
     assert [path.read_bytes() for path in data.test.paths] == [b"0", b"2", b"1", b"3"]
@@ -259,14 +248,14 @@ def test_any_dataset_of_the_hub_is_written_out_once(fake_hub, monkeypatch):
     assert load_images("hub:owner/pets").train.paths == data.train.paths
 
 
-def test_images_whose_class_is_kept_secret_are_not_used(fake_hub):
+def test_images_whose_class_is_not_published_are_not_used(fake_hub):
     fake_hub.testing, fake_hub.labels = ("test", "validation"), (0, 1, -1, 1)
     data = load_images("hub:owner/secret")
     assert [path.read_bytes() for path in data.test.paths] == [b"0", b"1", b"3"]
     assert data.test.labels.tolist() == data.train.labels.tolist() == [0, 1, 1]
 
 
-def test_a_download_that_fails_says_why_and_leaves_nothing(fake_hub, tmp_path):
+def test_a_failed_download_is_an_error_with_the_reason_and_leaves_nothing(fake_hub, tmp_path):
     with pytest.raises(ConfigurationError, match="no internet"):
         load_images("hub:owner/none")
     assert not [path for path in (tmp_path / "cache").rglob("*") if "none" in path.name]
@@ -291,7 +280,7 @@ def test_classes_without_samples_are_not_drawn():
     assert [len(task.train_y) for task in tasks] == [6, 6]
 
 
-def test_which_names_are_image_datasets():
+def test_names_of_image_data_sets_are_recognised():
     assert [is_image_dataset(name) for name in ("cub200", "folder:x", "hub:a/b", "digits")] == [
         True,
         True,

@@ -1,8 +1,8 @@
-"""A cache that nobody else uses."""
+"""All tests here use a cache of their own."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def always_an_own_cache(own_cache):
-    """For every test here."""
+    """Use it in all tests of this folder."""

@@ -1,6 +1,5 @@
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,13 +16,13 @@ from if2net.study.bench.settings import resolve
 from if2net.study.bench.stream import Plan
 from if2net.study.data import load_images, parse_scenario
 from if2net.study.pretraining import held_out
-from if2net.study.pretraining.held_out import resolved, with_seed
+from if2net.study.pretraining.held_out import prepare, resolved, with_seed
 from if2net.study.pretraining.training import Recipe
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A network and a training that take a second."""
+    """Use a network and a recipe that train in a second."""
     monkeypatch.setitem(ARCHITECTURES, "resnet18", ((4, 8), 1))
     monkeypatch.setattr("if2net.images.backbones.file.DEFAULTS", {"resnet18": {"depths": (1, 2), "pool": 1}})
     monkeypatch.setattr(held_out, "recipe_for", lambda _, seed: Recipe(epochs=1, batch_size=2, size=8, seed=seed))
@@ -47,7 +46,7 @@ def scenario(folder):
     return parse_scenario(f"folder:{folder}-2/2@held-out")
 
 
-def test_every_seed_has_a_backbone_of_the_classes_that_it_does_not_learn(five_colours):
+def test_the_backbone_of_a_seed_is_trained_on_the_classes_that_it_does_not_learn(five_colours):
     data = {seed: load_rows(scenario(five_colours), seed=seed)[0] for seed in (0, 1)}
     for seed, rows in data.items():
         learned = {f"class{label}" for label in np.unique(rows.train_y)}
@@ -59,11 +58,10 @@ def test_every_seed_has_a_backbone_of_the_classes_that_it_does_not_learn(five_co
 
 
 def test_a_backbone_is_trained_once(five_colours):
-    seen = []
-    first = resolved(scenario(five_colours), 0, show=seen.append)
-    again = resolved(scenario(five_colours), 0, show=seen.append)
+    epochs = []
+    first, again = (prepare(scenario(five_colours), 0, show=lambda *step: epochs.append(step)) for _ in range(2))
     assert first == again
-    assert len(seen) == 1
+    assert len(epochs) == 1
 
 
 def test_a_backbone_of_another_recipe_is_not_used(five_colours, monkeypatch):
@@ -73,7 +71,7 @@ def test_a_backbone_of_another_recipe_is_not_used(five_colours, monkeypatch):
         resolved(scenario(five_colours), 0)
 
 
-def test_streams_of_two_seeds_are_run_on_their_own_features(five_colours, tmp_path):
+def test_each_seed_is_run_on_the_features_of_its_own_backbone(five_colours, tmp_path):
     wanted = Plan(scenario(five_colours), resolve(["ncm"], "agnostic", []), (0, 1))
     (results,) = run_plans([(wanted, tmp_path)], None)
     orders = [set(run["class_order"]) for run in results["runs"]]
@@ -87,12 +85,12 @@ def test_a_search_uses_the_backbone_of_the_first_seed(five_colours):
     assert resolved(with_seed(scenario(five_colours), 0), 7) == resolved(scenario(five_colours), 0)
 
 
-def test_options_of_the_features_may_follow(five_colours):
+def test_options_of_the_features_may_follow_the_name(five_colours):
     rows, _ = load_rows(parse_scenario(f"folder:{five_colours}-2/2@held-out,depths=2,pool=2"))
     assert rows.train_X.shape[1] == 8 * 4
 
 
-def test_a_folder_of_the_same_name_elsewhere_is_not_taken_for_this_one(five_colours, tmp_path):
+def test_folders_of_the_same_name_have_their_own_backbones(five_colours, tmp_path):
     resolved(scenario(five_colours), 0)
     elsewhere = shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name)
     for folder in (five_colours, elsewhere):
@@ -100,7 +98,7 @@ def test_a_folder_of_the_same_name_elsewhere_is_not_taken_for_this_one(five_colo
         assert header["dataset"] == f"folder:{folder}"
 
 
-def test_a_folder_is_the_same_however_its_path_is_written(five_colours, tmp_path, monkeypatch):
+def test_relative_and_absolute_paths_give_the_same_backbone(five_colours, tmp_path, monkeypatch):
     wanted = resolved(scenario(five_colours), 0).backbone
     monkeypatch.chdir(tmp_path)
     assert resolved(scenario(five_colours.name), 0).backbone == wanted
@@ -109,7 +107,7 @@ def test_a_folder_is_the_same_however_its_path_is_written(five_colours, tmp_path
     assert resolved(scenario(five_colours.name), 0).backbone != wanted
 
 
-def test_a_folder_whose_classes_are_others_now_is_refused(five_colours):
+def test_a_folder_whose_classes_have_changed_is_refused(five_colours):
     resolved(scenario(five_colours), 0)
     for number in range(5):
         (five_colours / f"class{number}").rename(five_colours / f"other{number}")
@@ -117,27 +115,19 @@ def test_a_folder_whose_classes_are_others_now_is_refused(five_colours):
         resolved(scenario(five_colours), 0)
 
 
-def test_a_backbone_of_a_folder_from_before_its_path_was_in_the_name_is_used(five_colours, tmp_path):
-    former = Path(resolved(scenario(five_colours), 0).backbone)
-    former = former.rename(former.with_name("images-3-0.if2"))
-    assert resolved(scenario(five_colours), 0, show=pytest.fail).backbone == str(former)
-    elsewhere = shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name)
-    assert resolved(scenario(elsewhere), 0).backbone != str(former)
-
-
-def test_the_backbones_of_published_datasets_keep_their_names(five_colours, monkeypatch):
+def test_the_backbone_of_a_published_data_set_is_named_after_it(five_colours, monkeypatch):
     images = replace(load_images(f"folder:{five_colours}"), name="cifar100")
     monkeypatch.setattr(held_out, "load_images", lambda *_: images)
     assert resolved(parse_scenario("cifar100-2/2@held-out"), 0).backbone.endswith("/backbones/cifar100-3-0.if2")
 
 
-def test_commas_in_the_path_of_the_cache_do_no_harm(five_colours, tmp_path, monkeypatch):
+def test_the_path_of_the_cache_may_have_commas(five_colours, tmp_path, monkeypatch):
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "features, backbones=1"))
     rows, _ = load_rows(parse_scenario(f"folder:{five_colours}-2/2@held-out,depths=2"))
     assert rows.train_X.shape[1] == 8
 
 
-def test_a_cache_that_is_no_folder_is_an_error_in_words(five_colours, tmp_path, monkeypatch):
+def test_a_cache_folder_that_is_a_file_is_an_error_that_says_what_to_do(five_colours, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
     with pytest.raises(OutputError, match=r"set IF2NET_CACHE to a folder"):
@@ -148,40 +138,48 @@ def train(folder, out, **more):
     return held_out.train(load_images(f"folder:{folder}"), 3, Recipe(epochs=1, batch_size=2, size=8, **more), out)
 
 
-def test_a_training_that_is_finished_is_not_repeated(five_colours, tmp_path, monkeypatch):
-    assert train(five_colours, tmp_path / "b.if2")
+def test_a_finished_training_is_not_repeated(five_colours, tmp_path, monkeypatch):
+    assert train(five_colours, tmp_path / "b.if2") == {}
     before = (tmp_path / "b.if2").read_bytes()
-    monkeypatch.setattr(held_out, "read_images", lambda *_: pytest.fail("read again"))
-    assert not train(five_colours, tmp_path / "b.if2")
+    monkeypatch.setattr(held_out, "read_image", lambda *_: pytest.fail("read again"))
+    assert train(five_colours, tmp_path / "b.if2") is None
     assert (tmp_path / "b.if2").read_bytes() == before
 
 
-def test_a_file_that_is_something_else_is_not_overwritten(five_colours, tmp_path):
+def test_another_file_is_not_overwritten(five_colours, tmp_path):
     train(five_colours, tmp_path / "b.if2")
     modelfile.write(tmp_path / "model.if2", {"a": torch.zeros(1)}, {"config": {}})
     (tmp_path / "text.if2").write_text("hello")
     (tmp_path / "folder.if2").mkdir()
     before = {path: path.read_bytes() for path in tmp_path.glob("*.if2") if path.is_file()}
     for name in ("b.if2", "model.if2", "text.if2", "folder.if2"):
-        with pytest.raises(ConfigurationError, match=rf"{name} is there already .*move it away, or choose another"):
+        with pytest.raises(ConfigurationError, match=rf"{name} exists already .*move it away, or choose another"):
             train(five_colours, tmp_path / name, seed=1)
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_class_of_which_nothing_can_be_read_is_refused(five_colours, tmp_path):
-    shown = []
+def test_images_that_cannot_be_read_are_left_out_of_the_training(five_colours):
+    broken = load_images(f"folder:{five_colours}").train.paths[::10]
+    for path in broken:
+        path.write_bytes(b"no image")
+    left_out = prepare(scenario(five_colours), 0).left_out
+    assert left_out
+    assert set(left_out) < set(broken)
+    assert all("cannot be read" in reason for reason in left_out.values())
+
+
+def test_a_class_without_readable_images_is_an_error(five_colours, tmp_path):
     for image in (five_colours / "class1").iterdir():
         image.write_bytes(b"no image")
-    with pytest.raises(InputError, match=r"can be read of the classes class1; repair"):
-        resolved(scenario(five_colours), 0, refusals=lambda refused, total: shown.append((len(refused), total)))
-    assert shown == [(10, 30)]
+    with pytest.raises(InputError, match=r"The classes class1 have no training image .*class1.*png cannot be read"):
+        resolved(scenario(five_colours), 0)
     for image in five_colours.rglob("*.png"):
         image.write_bytes(b"no image")
-    with pytest.raises(InputError, match=r"of the classes class\d, class\d, class\d;"):
+    with pytest.raises(InputError, match=r"The classes class\d, class\d, class\d have"):
         train(five_colours, tmp_path / "b.if2")
     assert not list(tmp_path.rglob("*.if2*"))
 
 
-def test_a_seed_that_is_no_number_is_refused(five_colours):
-    with pytest.raises(ConfigurationError, match="whole number from 0 on, not 'one'"):
+def test_a_seed_that_is_not_a_number_is_refused(five_colours):
+    with pytest.raises(ConfigurationError, match="whole number of at least 0, not 'one'"):
         resolved(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=one"), 0)

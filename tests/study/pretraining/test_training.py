@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +12,7 @@ from if2net.images.extractor import Extractor, load_extractor
 from if2net.study.bench.rows import image_rows, unseen
 from if2net.study.data import load_images, parse_scenario
 from if2net.study.pretraining import training as pretraining
-from if2net.study.pretraining.augmentation import mirrored, moved, zoomed
+from if2net.study.pretraining.augmentation import crop, mirror, shift
 from if2net.study.pretraining.training import Recipe, held_out_classes, pretrain
 
 SMALL = Recipe("resnet56", epochs=3, batch_size=4, rate=0.05, rotations=True, size=8)
@@ -18,7 +20,7 @@ SMALL = Recipe("resnet56", epochs=3, batch_size=4, rate=0.05, rotations=True, si
 
 @pytest.fixture(autouse=True)
 def smaller(monkeypatch):
-    """The same code with two blocks in all: a second instead of minutes."""
+    """Use two blocks in all, which train in a second instead of minutes."""
     monkeypatch.setitem(ARCHITECTURES, "resnet56", ((4, 8), 1))
     monkeypatch.setattr("if2net.images.backbones.file.DEFAULTS", {"resnet56": {"depths": (1, 2), "pool": 2}})
 
@@ -37,11 +39,12 @@ def train(coloured, out, recipe=SMALL, **more):
     pretrain(*coloured, ["blue", "red"], recipe, out, dataset="colours", **more)
 
 
-def test_it_learns_and_writes_a_backbone_with_its_classes(coloured, tmp_path):
-    seen = []
-    train(coloured, tmp_path / "b.if2", Recipe("resnet56", 30, 8, 0.1, rotations=False), show=seen.append)
-    assert [epoch.number for epoch in seen] == list(range(1, 31))
-    assert seen[-1].accuracy > 0.9
+def test_a_training_learns_and_writes_a_backbone_with_its_classes(coloured, tmp_path):
+    shown = []
+    recipe = Recipe("resnet56", 30, 8, 0.1, rotations=False)
+    train(coloured, tmp_path / "b.if2", recipe, show=lambda *step: shown.append(step))
+    assert [(done, total) for done, total, _ in shown] == [(epoch, 30) for epoch in range(1, 31)]
+    assert float(re.search(r"accuracy ([\d.]+) %", shown[-1][2])[1]) > 90
     extractor = load_extractor(str(tmp_path / "b.if2"))
     assert extractor.backbone.seen_classes == ("blue", "red")
     assert extractor.backbone.pretrained_on == "2 classes of colours"
@@ -50,38 +53,38 @@ def test_it_learns_and_writes_a_backbone_with_its_classes(coloured, tmp_path):
 
 
 @pytest.mark.parametrize("rotations", [True, False])
-def test_a_killed_training_goes_on_to_the_same_weights(coloured, tmp_path, rotations):
+def test_an_interrupted_training_continues_to_the_same_weights(coloured, tmp_path, rotations):
     recipe = Recipe("resnet56", 3, 4, 0.05, rotations=rotations)
     train(coloured, tmp_path / "whole.if2", recipe)
 
-    def stop(epoch):
-        if epoch.number == 2:
+    def stop(done, total, text):
+        if done == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         train(coloured, tmp_path / "parts.if2", recipe, show=stop)
     assert not (tmp_path / "parts.if2").exists()
-    seen = []
-    train(coloured, tmp_path / "parts.if2", recipe, show=seen.append)
-    assert [epoch.number for epoch in seen] == [3]
+    shown = []
+    train(coloured, tmp_path / "parts.if2", recipe, show=lambda *step: shown.append(step))
+    assert [done for done, _, _ in shown] == [3]
     whole, parts = (modelfile.read(tmp_path / name)[0] for name in ("whole.if2", "parts.if2"))
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
 
 
 def test_a_checkpoint_of_another_training_is_refused(coloured, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        train(coloured, tmp_path / "b.if2", show=lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        train(coloured, tmp_path / "b.if2", show=lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(ConfigurationError, match="another training"):
         train(coloured, tmp_path / "b.if2", Recipe("resnet56", epochs=5))
 
 
-def test_a_checkpoint_that_is_something_else_is_refused(coloured, tmp_path):
+def test_another_file_in_place_of_the_checkpoint_is_refused(coloured, tmp_path):
     modelfile.write(tmp_path / "b.if2.checkpoint", {"a": torch.zeros(1)}, {"config": {}})
     with pytest.raises(ConfigurationError, match="another training"):
         train(coloured, tmp_path / "b.if2")
 
 
-def test_the_classes_are_those_that_a_scenario_of_the_rest_would_not_learn():
+def test_the_classes_are_those_that_the_scenario_does_not_learn():
     order = parse_scenario("cifar100-60/10").class_order(3, 100)
     held = held_out_classes(100, 40, seed=3)
     assert not set(held) & set(order)
@@ -90,9 +93,9 @@ def test_the_classes_are_those_that_a_scenario_of_the_rest_would_not_learn():
         held_out_classes(100, 100, 0)
 
 
-def test_classes_of_the_pretraining_are_not_learned_again(coloured, tmp_path, photographs):
+def test_the_classes_of_the_pretraining_cannot_be_learned(coloured, tmp_path, pictures):
     train(coloured, tmp_path / "b.if2")
-    images = load_images(f"folder:{photographs}")
+    images = load_images(f"folder:{pictures}")
     extractor = load_extractor(str(tmp_path / "b.if2"))
     assert unseen(images, extractor, wanted=1) == [1]
     data, _ = image_rows(images, extractor, [1])
@@ -113,34 +116,34 @@ def test_a_wrong_recipe_is_refused(wrong):
         Recipe(**wrong)
 
 
-def test_the_rate_rises_and_falls():
-    shares = [pretraining._share(step, 100) for step in range(100)]
+def test_the_learning_rate_rises_and_falls():
+    shares = [pretraining._rate_share(step, 100) for step in range(100)]
     assert np.argmax(shares) == 20
     assert max(shares) == 1.0
     assert shares[0] < 0.1
     assert shares[-1] < 0.01
 
 
-def test_moving_and_mirroring_keep_what_is_in_the_image():
+def test_shifting_and_mirroring_keep_the_content_of_an_image():
     images = torch.zeros(64, 3, 8, 8)
     images[:, :, 3:5, 2] = 1.0
     generator = torch.Generator().manual_seed(0)
-    flipped = mirrored(images, generator)
+    flipped = mirror(images, generator)
     assert {tuple(image[0, 3].nonzero().flatten().tolist()) for image in flipped} == {(2,), (5,)}
-    shifted = moved(images, generator)
+    shifted = shift(images, generator)
     places = {tuple(image[0].nonzero()[0].tolist()) for image in shifted if image[0].any()}
     assert len(places) > 10
     assert all(set(image[0].unique().tolist()) <= {0.0, 1.0} for image in shifted)
 
 
-def test_the_resnets_are_the_published_sizes(monkeypatch):
+def test_the_resnets_have_the_published_numbers_of_parameters(monkeypatch):
     monkeypatch.setitem(ARCHITECTURES, "resnet56", ((16, 32, 64), 9))
     sizes = {name: sum(p.numel() for p in ResNet(name).parameters()) / 1e6 for name in ARCHITECTURES}
     assert sizes == pytest.approx({"resnet18": 11.17, "resnet56": 0.85}, abs=0.01)
     assert ResNet("resnet18").eval()(torch.zeros(1, 3, 32, 32)).shape == (1, 512, 4, 4)
 
 
-def test_an_image_gets_the_same_pixels_in_training_and_as_a_backbones_input(coloured, tmp_path):
+def test_the_preprocessing_of_a_backbone_is_that_of_its_training(coloured, tmp_path):
     train(coloured, tmp_path / "b.if2")
     extractor: Extractor = load_extractor(str(tmp_path / "b.if2"))
     Image.fromarray(coloured[0][0]).save(tmp_path / "one.png")
@@ -149,25 +152,25 @@ def test_an_image_gets_the_same_pixels_in_training_and_as_a_backbones_input(colo
     assert extractor.preprocessing.framing.size == 8
 
 
-def test_zooming_shows_a_part_of_the_image_at_full_size():
+def test_cropping_scales_a_part_of_the_image_to_full_size():
     ramp = torch.linspace(0, 1, 16).expand(64, 3, 16, 16)  # brighter to the right
-    found = zoomed(ramp.contiguous(), torch.Generator().manual_seed(0))
+    found = crop(ramp.contiguous(), torch.Generator().manual_seed(0))
     assert found.shape == ramp.shape
     inner = found[:, :, 4:-4, 4:-4]
     assert (inner.diff(dim=3) > 0).all()
     assert (inner.diff(dim=3) < 1 / 15 + 1e-6).all()
-    assert inner.diff(dim=3).std() > 1e-3  # not all by the same
+    assert inner.diff(dim=3).std() > 1e-3  # by different factors
 
 
 @pytest.mark.parametrize(("size", "side"), [(8, 8), (32, 32), (64, 32), (96, 32)])
-def test_large_images_become_small_maps_at_once(size, side):
+def test_the_stem_reduces_large_images_to_small_maps(size, side):
     module = ResNet("resnet56", size)
     assert module.stem(torch.zeros(1, 3, size, size)).shape[2:] == (side, side)
 
 
-def test_features_have_mean_0_and_deviation_1_over_the_images_of_the_training(coloured, tmp_path):
+def test_features_are_normalised_over_the_training_images(coloured, tmp_path):
     train(coloured, tmp_path / "b.if2", Recipe("resnet56", 40, 16, 0.02, rotations=False, size=8))
     extractor = load_extractor(str(tmp_path / "b.if2"))
     features = torch.from_numpy(extractor(coloured[0]))
     assert features.mean().abs() < 0.5
-    assert 0.3 < features.std() < 1.5  # less than 1 where pooling has averaged
+    assert 0.3 < features.std() < 1.5  # below 1, because pooling averages
