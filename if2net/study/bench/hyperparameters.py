@@ -9,20 +9,20 @@ from importlib.resources import files
 from typing import Any
 
 from if2net.errors import ConfigurationError
+from if2net.images.learning import PICTURE_SETTINGS
 from if2net.study.bench.search import Grid
 from if2net.study.bench.settings import Given
-from if2net.study.data import is_image_dataset
+from if2net.study.data import IMAGE_DATASETS, is_image_dataset
 
 
 def found(methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen") -> Given:
     """What was found for these methods on this dataset, to come before what a user gives."""
     searched = "images" if is_image_dataset(dataset) else dataset  # one search, on CIFAR, serves for all images
     key = "-".join([searched, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
-    return [
-        (name, setting, value)
-        for name in methods
-        for setting, value in _file().get(name, {}).get("found", {}).get(key, {}).items()
-    ]
+    values = {name: _file().get(name, {}).get("found", {}).get(key, {}) for name in methods}
+    if key == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
+        values["if2net"] = PICTURE_SETTINGS  # a user's own pictures: the same model as `if2net learn` builds
+    return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
 
 def grid(method: str) -> Grid:

@@ -61,9 +61,9 @@ def image_rows(
     origin = {"identity": extractor.identity, "pretrained_on": extractor.backbone.pretrained_on}
     labels = train.labels[kept[0]], test.labels[kept[1]]
     for part, files, left in (("training", train, labels[0]), ("test", test, labels[1])):
-        _check_left(images, part, files, left, found.refused)
+        _check_left(images, part, files, left, found.left_out)
     data = Dataset(images.name, rows[0], labels[0], rows[1], labels[1], images.classes, origin)
-    return data, found.refused
+    return data, images.left_out | found.left_out
 
 
 def _check_left(images: ImageDataset, part: str, files: Files, left: np.ndarray, refused: Refused) -> None:
