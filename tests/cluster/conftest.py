@@ -6,6 +6,13 @@ from pathlib import Path
 import pytest
 
 
+def pytest_collection_modifyitems(items):
+    """Keep these tests in one process when tests run side by side, so that only one Ray is started."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("ray"))
+
+
 @pytest.fixture(scope="package", autouse=True)
 def running_ray():
     ray = pytest.importorskip("ray")
