@@ -1,5 +1,6 @@
-"""Small data and small models, and a guard that a model stays as it was."""
+"""Small data, small models, and a guard that a model stays unchanged."""
 
+import signal
 from contextlib import contextmanager
 
 import numpy as np
@@ -8,26 +9,28 @@ import torch
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from if2net import IF2Net, IF2NetClassifier, snapshot
+from if2net import IF2Net, IF2NetClassifier
 from if2net.images.backbones.base import Preprocessing
 from if2net.images.backbones.network import Network
 from if2net.images.extractor import Extractor
 from if2net.images.read import Framing
 
-# The matrices here are small: a second thread only waits, and on a busy machine it waits long.
+# The matrices of the tests are small: a second thread only waits, and on a busy machine it waits long.
 torch.set_num_threads(1)
+# A background job such as `make test &` starts with SIGINT ignored, but the tests of Ctrl-C need Python's handler.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
-    """A cache that nobody else uses."""
+    """Use a cache of its own for this test."""
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture
-def photographs(tmp_path):
-    """Three classes of four images, told apart by their colour."""
-    folder = tmp_path / "photographs"
+def pictures(tmp_path):
+    """A folder of three classes with four images each; the classes differ in colour."""
+    folder = tmp_path / "pictures"
     random = np.random.default_rng(0)
     for place, name in enumerate(["blue", "green", "red"]):
         (folder / name).mkdir(parents=True)
@@ -40,7 +43,7 @@ def photographs(tmp_path):
 
 @pytest.fixture
 def small_module():
-    """Makes a network of two convolutions, with a batch norm between them."""
+    """Build a network of two convolutions with a batch norm between them."""
 
     def make(seed=0):
         torch.manual_seed(seed)
@@ -76,19 +79,27 @@ def digits():
 
 @pytest.fixture(scope="session")
 def new_learner():
-    """Makes a small IF2Net on the CPU."""
+    """Build a small IF2Net on the CPU."""
     return lambda **settings: IF2Net(**{"width": 60, "device": "cpu", **settings})
 
 
 @pytest.fixture(scope="session")
 def new_classifier():
-    """Makes a small IF2NetClassifier on the CPU."""
-    return lambda **settings: IF2NetClassifier(**{"width": 60, "device": "cpu", "random_state": 0, **settings})
+    """Return a function that makes a small IF2NetClassifier on the CPU from any settings."""
+
+    def make(**settings):
+        names = IF2NetClassifier().get_params()
+        further = {name: settings.pop(name) for name in list(settings) if name not in names}
+        return IF2NetClassifier(
+            **{"width": 60, "device": "cpu", "random_state": 0, "config": further or None, **settings}
+        )
+
+    return make
 
 
 @pytest.fixture(scope="session")
 def unchanged():
-    """A guard: whatever happens inside it, the model knows and predicts the same afterwards."""
+    """A guard: the model keeps and predicts the same before and after the block."""
 
     @contextmanager
     def guard(model):
@@ -105,13 +116,13 @@ def unchanged():
 
 
 def _knowledge(model):
-    """All that a model keeps, and its scores, as arrays that later changes cannot reach."""
+    """Copy everything that a model keeps, and its scores."""
     learner = model if isinstance(model, IF2Net) else getattr(model, "learner_", None)
     if learner is None:
         return {}
     known = {"classes": learner.classes, "tasks": np.array(learner.tasks), "started": learner.encoder is not None}
     if learner.encoder is not None:
-        known |= {name: tensor.numpy().copy() for name, tensor in snapshot.take(learner).items()}
+        known |= {name: tensor.numpy().copy() for name, tensor in learner.tensors().items()}
         known |= {"width": np.array(learner.decision.classes)}
     if len(learner.labels):
         samples = torch.linspace(0, 16, 3 * learner.encoder.inputs).reshape(3, -1)
