@@ -1,1 +1,1 @@
-"""Pictures: reading, folders, frozen backbones, their features and the cache of these, learning and predicting."""
+"""Pictures: reading them, computing their features with a frozen backbone, learning and predicting."""

@@ -21,7 +21,7 @@ from if2net.images.read import read_image
 from if2net.progress import Show
 
 # The most images whose features are computed between two writes to the cache. It bounds the work that a power cut
-# loses, and the time that a second process waits for the lock. Ctrl-C loses only the batches at work.
+# loses, and the time that a second process waits for the lock. Ctrl-C loses only the unfinished batches.
 CHUNK = 1024
 
 
@@ -106,7 +106,7 @@ def compute(
 
 @contextmanager
 def workers(extractor: Extractor) -> Iterator[ThreadPoolExecutor]:
-    """A pool with one thread per core; work that has not begun is cancelled at the end.
+    """Give a pool with one thread per core. Work that has not begun is cancelled when the block ends.
 
     Each thread computes alone, because one image is too small to share among cores. The limit holds for these threads
     only: the number of threads that torch uses elsewhere in the process stays as it is.

@@ -22,7 +22,7 @@ from if2net.progress import Show
 BLOCK = 4096
 # Names of folders that hold test images rather than a class.
 TESTING = ("test", "val", "valid", "validation")
-# Suffixes of files that often lie among images and are none; they are ignored without a word.
+# Suffixes of other files that often lie among images; they are ignored.
 NOT_IMAGES = (".txt", ".md", ".json", ".xml", ".csv", ".ini", ".db")
 
 
@@ -108,7 +108,7 @@ def images_under(folder: Path) -> list[Path]:
 
 
 def outside_classes(folder: Path) -> dict[Path, str]:
-    """Return what no class takes in, with the reason.
+    """Return files and folders that belong to no class, with the reasons.
 
     These are images beside the folders of the classes, files of unknown formats inside them, and sub-folders without
     a single image.
@@ -129,7 +129,7 @@ def outside_classes(folder: Path) -> dict[Path, str]:
 
 
 def unknown_under(folder: Path) -> dict[Path, str]:
-    """Return the files under a folder that may be images, but of no format that can be read; with the reason."""
+    """Return the files under a folder that may be images of an unknown format, with the reasons."""
     unknown = [path for path in _files_under(folder) if path.suffix.lower() not in (*SUFFIXES, *NOT_IMAGES)]
     return {path: f"{path} has no suffix of an image format; rename or convert it." for path in sorted(unknown)}
 
@@ -162,7 +162,7 @@ def _files_under(folder: Path) -> Iterator[Path]:
     followed: set[Path] = set()
 
     def is_to_be_entered(path: Path) -> bool:
-        """A link is followed once, and never to a folder above, which would have no end."""
+        """Follow each link once, and none to a folder above, which would never end."""
         if not path.is_symlink():
             return True
         target = path.resolve()

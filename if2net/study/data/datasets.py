@@ -55,7 +55,7 @@ class Source:
 def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     """Load a data set by name from `folder`, IF2NET_DATA, the system's folder or the Hugging Face hub."""
     if name not in DATASETS:
-        raise unknown("dataset", name, DATASETS)
+        raise unknown("data set", name, DATASETS)
     chosen = folder or os.environ.get("IF2NET_DATA")
     if folder is not None and not Path(folder).is_dir():
         raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one.")

@@ -40,7 +40,7 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
     if name.startswith(HUB):
         return hub.download(name, name.removeprefix(HUB))
     if name not in IMAGE_DATASETS:
-        raise unknown("image dataset", name, IMAGE_DATASETS)
+        raise unknown("image data set", name, IMAGE_DATASETS)
     if folder is not None and not Path(folder).is_dir():
         raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one.")
     source = IMAGE_DATASETS[name]

@@ -103,7 +103,7 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
     dataset, classes, tasks = match[1], int(match[2]), int(match[3])
     images = is_image_dataset(dataset)
     if not images and dataset not in DATASETS:
-        raise unknown("dataset", dataset, [*DATASETS, *IMAGE_DATASETS])
+        raise unknown("data set", dataset, [*DATASETS, *IMAGE_DATASETS])
     if tasks < 1 or classes < 1 or classes % tasks:
         raise ConfigurationError(
             f"{classes} classes cannot be cut evenly into {tasks} tasks; choose a number of tasks that divides them."

@@ -56,12 +56,15 @@ def if2net(tmp_path, monkeypatch):
 
 
 def test_a_run_uses_the_features_of_the_cache_and_the_broken_image_is_named(if2net, pictures, tmp_path):
-    filled = if2net("features", str(pictures), "--backbone", "pixels,size=8", "--device", "cpu")
-    assert if2net("features", f"folder:{pictures}-4/2@pixels,size=8", "--device", "cpu") == filled
-    assert if2net("features", f"folder:{pictures}", "--backbone", "pixels,size=8") == filled
-    assert "40 images have 192 features" in filled
-    assert "Left out (1):" in filled
-    assert "broken.png cannot be read" in filled
+    for words in (
+        [str(pictures), "--backbone", "pixels,size=8"],
+        [f"folder:{pictures}-4/2@pixels,size=8"],
+        [f"folder:{pictures}", "--backbone", "pixels,size=8"],
+    ):
+        output = if2net("features", *words, "--device", "cpu")
+        assert "40 images have 192 features" in output
+        assert "Left out (1):" in output
+        assert "broken.png cannot be read" in output
     rows = list((tmp_path / "cache").rglob("*.rows.npy"))
     if2net("run", f"folder:{pictures}-4/2", "--backbone", "pixels,size=8", "-m", "if2net", "-m", "ncm")
     assert list((tmp_path / "cache").rglob("*.rows.npy")) == rows
