@@ -8,6 +8,16 @@ from if2net.errors import NumericalError
 from if2net.study.methods.common.discriminants import correlation, mahalanobis, shrunk, whitening, within_covariance
 
 
+def draw(samples, width, classes):
+    """Samples around class centres, with correlated features, in float64."""
+    generator = torch.Generator().manual_seed(0)
+    y = torch.randint(0, classes, (samples,), generator=generator)
+    centres, noise, mixing = (
+        torch.randn(rows, width, generator=generator, dtype=torch.float64) for rows in (classes, samples, width)
+    )
+    return (centres[y] + noise) @ mixing / width**0.5, y
+
+
 def counted(V, y, classes):
     statistics = Statistics(V.shape[1], V.dtype)
     statistics.grow(classes)
@@ -16,21 +26,21 @@ def counted(V, y, classes):
 
 
 @pytest.mark.parametrize("width", [5, BLOCK + 20])  # one block row of G, and two
-def test_the_covariance_is_the_one_around_the_class_means(task, width):
-    V, y = task(60, width, 3)
+def test_the_covariance_is_the_one_around_the_class_means(width):
+    V, y = draw(60, width, 3)
     centred = V - torch.stack([V[y == label].mean(dim=0) for label in range(3)])[y]
     torch.testing.assert_close(within_covariance(counted(V, y, 4)), centred.T @ centred / 60)
 
 
-def test_shrinking_makes_features_that_never_move_harmless(task):
-    V, y = task(30, 6, 1)
+def test_shrinking_makes_features_that_never_move_harmless():
+    V, y = draw(30, 6, 1)
     V = torch.cat([V[:, :1].expand(-1, 3) + 0.01 * V[:, :3], torch.zeros(30, 9, dtype=V.dtype)], dim=1)
     covariance = within_covariance(counted(V, y, 1))
     assert float(torch.linalg.eigvalsh(shrunk(covariance, 1.0, 1.0))[0]) > 0
 
 
-def test_the_distance_is_mahalanobis(task):
-    V, y = task(40, 6, 1)
+def test_the_distance_is_mahalanobis():
+    V, y = draw(40, 6, 1)
     covariance = within_covariance(counted(V, y, 1))
     away = (V - V[0]).numpy()
     expected = np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance.numpy()), away)
@@ -38,11 +48,11 @@ def test_the_distance_is_mahalanobis(task):
 
 
 def test_a_covariance_without_an_inverse_is_refused():
-    with pytest.raises(NumericalError, match="shrink it more"):
+    with pytest.raises(NumericalError, match="set a larger `diagonal`"):
         whitening(torch.zeros(2, 2))
 
 
-def test_a_class_of_one_sample_has_the_euclidean_distance(task):
-    V, y = task(1, 4, 1)
+def test_a_class_of_one_sample_has_the_euclidean_distance():
+    V, y = draw(1, 4, 1)
     covariance = shrunk(within_covariance(counted(V, y, 1)), 1.0, 1.0)
     torch.testing.assert_close(whitening(correlation(covariance)), torch.eye(4, dtype=V.dtype))
