@@ -75,7 +75,7 @@ def shares(width: int) -> dict[str, float]:
 
 
 def pieces(net: IF2Net, V: torch.Tensor, y: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    columns, encoded = net.columns(y), net.represent(V)
+    columns, encoded = torch.from_numpy(net.labels.columns(y)), net.represent(V)
     return list(zip(encoded.split(512), columns.split(512), strict=True))
 
 

@@ -14,7 +14,7 @@ from statistics import median
 import torch
 
 from if2net.decision.ridge import absolute_ridge
-from if2net.decision.ridge_path import EigenPath, RidgePath
+from if2net.decision.ridge_choice import EigenPath, RidgePath
 from if2net.decision.statistics import Statistics
 from if2net.study.bench.results import environment
 

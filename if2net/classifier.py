@@ -1,8 +1,10 @@
-"""IF2NetClassifier: the learner by scikit-learn's conventions."""
+"""IF2NetClassifier: the learner with scikit-learn's conventions."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,11 @@ from torch import Tensor
 
 from if2net import inputs
 from if2net.config import Config
-from if2net.errors import InputError
+from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
 
-# Settings of the learner that scikit-learn calls otherwise or that make no sense for an estimator.
-_NOT_PARAMETERS = {"seed", "representation"}
+# Settings that are parameters of the classifier by their own names.
+_PARAMETERS = ("encoder", "width", "rule", "ridge", "holdout", "dtype", "device")
 
 
 class IF2NetClassifier(ClassifierMixin, BaseEstimator):
@@ -26,22 +28,37 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    encoder : "wide" (default), "linear", "paper" or "paper-25x4"
-        "wide" suits any feature matrix. "linear" is lighter, for features from a good pre-trained network.
-    width : int or None
-        Nodes of the last hidden layer; more is more accurate and slower. None: by the number of features.
-    rule : "analytic" (default), "gradient" or "ewc"
-        The analytic rule equals training on everything at once, and can forget and merge exactly.
-    ridge : float or None
-        Relative to tr(G)/S. None: chosen on held-out statistics.
-    holdout : float
-        Share of the samples, picked by their content, that chooses the ridge and the temperature.
-    dtype : "float32" (default) or "float64"
-    device : "auto" (default), "cpu" or "cuda"
-    random_state : int, RandomState or None
-        Draws the frozen random weights. Learners that are to be merged come from one `fork`.
+    encoder : {"wide", "linear", "paper", "paper-25x4"}, default="wide"
+        The frozen encoder. "wide" suits any feature matrix. "linear" is lighter, for features from a good
+        pre-trained network. The paper's layers need the task at test time to be accurate.
+    width : int, default=None
+        Nodes of the last hidden layer; more are more accurate and slower. None: by the number of features.
+    rule : {"analytic", "gradient", "ewc"}, default="analytic"
+        How the output layer learns. The analytic rule equals training on everything at once, and can forget and
+        merge exactly. The others are the paper's.
+    ridge : float, default=None
+        The regularisation, relative to tr(G)/S. None: chosen on held-out statistics.
+    holdout : float, default=0.1
+        The share of the samples, selected by their content, that choose the ridge and the temperature.
+    dtype : {"float32", "float64"}, default="float32"
+        The precision of the statistics.
+    device : str, default="auto"
+        "cpu", "cuda" or "auto", which is a GPU where there is one.
+    config : dict, default=None
+        Further settings of `Config` by name, such as ``{"activation": "tanh"}``.
+    random_state : int, RandomState or None, default=None
+        Draws the frozen random weights. Classifiers that will be merged come from one `fork`.
 
-    The other parameters are those of `if2net.Config`.
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes learned so far, sorted.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of str
+        The names of the features, where X was a data frame.
+    learner_ : IF2Net
+        The learner behind the classifier.
 
     Examples
     --------
@@ -57,91 +74,102 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        encoder="wide",
-        width=None,
+        encoder: str = "wide",
+        width: int | None = None,
         *,
-        layers=None,
-        activation=None,
-        standardise=None,
-        tweaked=None,
-        strength=None,
-        solver=None,
-        scale=None,
-        follow=None,
-        direct=None,
-        rule="analytic",
-        ridge=None,
-        holdout=0.1,
-        alpha=0.1,
-        projector="exact",
-        initialisation="analytic",
-        initial_samples=None,
-        mu=2.0**-30,
-        epochs=5,
-        batch_size=64,
-        step=1.0,
-        fisher=100.0,
-        dtype="float32",
-        device="auto",
-        random_state=None,
-    ):
+        rule: str = "analytic",
+        ridge: float | None = None,
+        holdout: float = 0.1,
+        dtype: str = "float32",
+        device: str = "auto",
+        config: Mapping[str, Any] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
         self.encoder = encoder
         self.width = width
-        self.layers = layers
-        self.activation = activation
-        self.standardise = standardise
-        self.tweaked = tweaked
-        self.strength = strength
-        self.solver = solver
-        self.scale = scale
-        self.follow = follow
-        self.direct = direct
         self.rule = rule
         self.ridge = ridge
         self.holdout = holdout
-        self.alpha = alpha
-        self.projector = projector
-        self.initialisation = initialisation
-        self.initial_samples = initial_samples
-        self.mu = mu
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.step = step
-        self.fisher = fisher
         self.dtype = dtype
         self.device = device
+        self.config = config
         self.random_state = random_state
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X, y=None):
-        """Learn from nothing: what was learned before is dropped. X may be an iterable of (X, y) batches."""
-        learner = self._new_learner()
-        self._learn(learner, X, y, reset=True)
-        self.learner_ = learner
-        return self
+    def fit(self, X: Any, y: Any = None) -> IF2NetClassifier:
+        """Learn from the beginning; everything learned before is dropped.
 
-    def partial_fit(self, X, y=None, classes=None):
-        """Go on learning. New classes just appear; `classes` is accepted for scikit-learn's sake and not needed."""
-        first = not hasattr(self, "learner_")
-        learner = self._new_learner() if first else self.learner_
-        self._learn(learner, X, y, reset=first)
-        self.learner_ = learner
-        return self
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or an iterable of (X, y) batches
+        y : array-like of shape (n_samples,)
+            Labels; omitted where X is an iterable of batches.
 
-    def forget(self, X, y):
-        """As if these samples had never been learned; exact."""
+        Returns
+        -------
+        IF2NetClassifier
+            This classifier.
+        """
+        return self._learn(IF2Net(self._config()), X, y, reset=True)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> IF2NetClassifier:
+        """Learn more. New classes are added; if anything is wrong with the data, nothing changes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or an iterable of (X, y) batches
+        y : array-like of shape (n_samples,)
+            Labels; omitted where X is an iterable of batches.
+        classes : ignored
+            Present for scikit-learn's API: the classes need not be known in advance.
+
+        Returns
+        -------
+        IF2NetClassifier
+            This classifier.
+        """
+        if hasattr(self, "learner_"):
+            return self._learn(self.learner_, X, y, reset=False)
+        return self._learn(IF2Net(self._config()), X, y, reset=True)
+
+    def forget(self, X: Any, y: Any) -> IF2NetClassifier:
+        """Remove samples, as if they had never been learned; exact.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples that were learned.
+        y : array-like of shape (n_samples,)
+            Their labels.
+
+        Returns
+        -------
+        IF2NetClassifier
+            This classifier.
+        """
         check_is_fitted(self)
-        self.learner_.forget(self._check(X), y)
+        self.learner_.forget(self._validated(X), y)
         return self
 
-    def fork(self):
-        """A classifier with the same frozen encoder that has learned nothing yet."""
+    def fork(self) -> IF2NetClassifier:
+        """Return a classifier with the same frozen encoder that has learned nothing, to be merged later."""
         check_is_fitted(self)
         return _wrap(self.learner_.fork(), self)
 
-    def merge(self, other):
-        """As if this classifier had also seen everything that the other one has; exact."""
+    def merge(self, other: IF2NetClassifier) -> IF2NetClassifier:
+        """Add everything that another classifier has learned, as if this one had seen it; exact.
+
+        Parameters
+        ----------
+        other : IF2NetClassifier
+            A classifier with the same encoder: made by `fork`, or loaded from a file of this classifier.
+
+        Returns
+        -------
+        IF2NetClassifier
+            This classifier.
+        """
         check_is_fitted(self)
         if not isinstance(other, IF2NetClassifier):
             raise InputError(f"Only another IF2NetClassifier can be merged, not a {type(other).__name__}.")
@@ -152,26 +180,56 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ predicting
 
     @property
-    def classes_(self):
-        """All classes learned so far, sorted."""
+    def classes_(self) -> np.ndarray:
+        """The classes learned so far, sorted."""
         if not hasattr(self, "learner_"):
-            raise AttributeError("classes_ appears with the first fit or partial_fit.")
+            raise AttributeError("classes_ exists after the first fit or partial_fit.")
         return self.learner_.classes
 
-    def decision_function(self, X):
-        """Scores, samples × classes; for two classes one column that is positive for the second."""
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each sample. It depends on the sample and the model alone.
 
-    def predict(self, X):
-        """The class of every sample; it depends on the sample and the model alone."""
-        best = self._scores(X).argmax(axis=1)
-        return self.classes_[best]
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
 
-    def predict_proba(self, X):
-        """Calibrated probabilities, samples × classes."""
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
-        return self.learner_.probabilities(self._check(X)).cpu().numpy()
+        return self.learner_.predict(self._validated(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return calibrated probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The columns are in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.learner_.probabilities(self._validated(X)).cpu().numpy()
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            For two classes, positive values mean the second one.
+        """
+        check_is_fitted(self)
+        scores = self.learner_.scores(self._validated(X)).cpu().numpy()
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     # ------------------------------------------------------------------ files
 
@@ -183,16 +241,21 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------ inside
 
     def _config(self) -> Config:
-        settings = {name: value for name, value in self.get_params().items() if name != "random_state"}
+        parameters = {name: getattr(self, name) for name in _PARAMETERS}
+        further = dict(self.config or {})
+        if twice := sorted(further.keys() & {*parameters, "seed"}):
+            raise ConfigurationError(
+                f"{twice[0]!r} is a parameter of its own ({'random_state' if twice[0] == 'seed' else twice[0]}); "
+                "do not give it in config."
+            )
+        if further.get("representation", "first") != "first":
+            raise ConfigurationError("A classifier predicts without a task; for representations per task use IF2Net.")
         seed = self.random_state
         if not isinstance(seed, int | np.integer):
             seed = check_random_state(seed).randint(2**31 - 1)
-        return Config.of(**settings, seed=int(seed))
+        return Config.of(**parameters, **further, seed=int(seed))
 
-    def _new_learner(self) -> IF2Net:
-        return IF2Net(self._config())
-
-    def _learn(self, learner: IF2Net, X: Any, y: Any, *, reset: bool) -> None:
+    def _learn(self, learner: IF2Net, X: Any, y: Any, *, reset: bool) -> IF2NetClassifier:
         before = dict(self.__dict__)
         try:
             if inputs.is_batches(X, y):
@@ -204,18 +267,16 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
                     "give labels, or an iterable of (X, y) batches as X."
                 )
             else:
-                samples = self._check(X, reset=reset)
-                plain = isinstance(y, Tensor | list | tuple)
-                labels = inputs.labels(y if plain else column_or_1d(y, warn=True), len(samples))
-                learner.labels.check(labels)
-                check_classification_targets(labels)
-                learner.learn(samples, labels)
+                samples = self._validated(X, reset=reset)
+                learner.learn(samples, _targets(y, len(samples)))
                 names = getattr(self, "feature_names_in_", None)
                 learner.feature_names = None if names is None else list(names)
+            self.learner_ = learner
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        return self
 
     def _remember_features(self, learner: IF2Net) -> None:
         assert learner.encoder is not None
@@ -224,29 +285,50 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         if learner.feature_names is not None:
             self.feature_names_in_ = np.array(learner.feature_names, dtype=object)
 
-    def _check(self, X: Any, *, reset: bool = False) -> Any:
-        """scikit-learn's own checks and its book-keeping of feature names; tensors stay where they are."""
-        if isinstance(X, Tensor):
+    def _validated(self, X: Any, *, reset: bool = False) -> Any:
+        """Apply scikit-learn's checks of shape and feature names. The learner checks the values."""
+        if isinstance(X, Tensor):  # stays on its device
             if reset:
                 self.n_features_in_ = X.shape[-1]
                 self.__dict__.pop("feature_names_in_", None)
             return X
-        return validate_data(self, X, reset=reset, dtype="numeric", ensure_min_samples=1)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        return self.learner_.scores(self._check(X)).cpu().numpy()
+        return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1)
 
 
 def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier:
-    """Read a classifier from a file that `save` has written."""
+    """Read a classifier from a file that `save` has written.
+
+    Parameters
+    ----------
+    path : path-like
+        The model file.
+    device : str, default="auto"
+        "cpu", "cuda" or "auto".
+
+    Returns
+    -------
+    IF2NetClassifier
+    """
     learner = IF2Net.load(path, device)
-    settings = {name: value for name, value in learner.config.as_dict().items() if name not in _NOT_PARAMETERS}
-    return _wrap(learner, IF2NetClassifier(**settings, random_state=learner.config.seed))
+    settings, defaults = learner.config.as_dict(), Config()
+    further = {
+        field.name: settings[field.name]
+        for field in fields(Config)
+        if field.name not in (*_PARAMETERS, "seed") and settings[field.name] != getattr(defaults, field.name)
+    }
+    parameters = {name: settings[name] for name in _PARAMETERS}
+    return _wrap(learner, IF2NetClassifier(**parameters, config=further or None, random_state=learner.config.seed))
+
+
+def _targets(y: Any, count: int) -> np.ndarray:
+    labels = inputs.labels(y if isinstance(y, Tensor | list | tuple) else column_or_1d(y, warn=True), count)
+    if labels.dtype.kind == "f":
+        check_classification_targets(labels)  # refuses a continuous target
+    return labels
 
 
 def _wrap(learner: IF2Net, like: IF2NetClassifier) -> IF2NetClassifier:
-    wrapped = IF2NetClassifier(**like.get_params())
-    wrapped.learner_ = learner
-    wrapped._remember_features(learner)
-    return wrapped
+    classifier = IF2NetClassifier(**like.get_params())
+    classifier.learner_ = learner
+    classifier._remember_features(learner)
+    return classifier

@@ -1,7 +1,7 @@
-"""Which samples are held out for choosing the ridge: decided by their content alone.
+"""The held-out samples, which choose the ridge. The content of a sample decides whether it is held out.
 
-The same sample is held out whenever and wherever it is learned, so that order, splitting, merging and forgetting
-cannot change the result.
+The same sample is held out whenever and wherever it is learned. So order, splitting, merging and forgetting do not
+change the result.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 
 BUCKETS = 1 << 20
-# How many numbers are hashed at a time: on a CPU so many as stay in its cache.
+# Numbers hashed at a time: on a CPU as many as fit into its cache.
 PIECE = {"cpu": 1 << 19, "cuda": 1 << 25}
 
 
 def held_out(X: Tensor, share: float) -> Tensor:
-    """A mask over the rows of X that picks about this share of them by a hash of their bytes.
+    """Return a mask over the rows of X that selects about this share of them, by a hash of their bytes.
 
     >>> X = torch.randn(1000, 4)
     >>> mask = held_out(X, 0.1)
@@ -28,12 +28,12 @@ def held_out(X: Tensor, share: float) -> Tensor:
     if share <= 0:
         return torch.zeros(len(X), dtype=torch.bool, device=X.device)
     rows = min(len(X), max(1, PIECE[X.device.type] // max(1, X.shape[1])))
-    hashes = _Hashes(rows, X)
-    return torch.cat([hashes(part) < share * BUCKETS for part in X.split(max(1, rows))])
+    row_hashes = _RowHashes(rows, X)
+    return torch.cat([row_hashes(part) < share * BUCKETS for part in X.split(max(1, rows))])
 
 
-class _Hashes:
-    """A hash of the bytes of every row. The room for it is taken once: to take it anew for each piece costs more."""
+class _RowHashes:
+    """Hash the bytes of each row. The buffers are allocated once, since allocating them per piece costs more."""
 
     def __init__(self, rows: int, X: Tensor) -> None:
         words = torch.int32 if X.dtype == torch.float32 else torch.int64
@@ -43,16 +43,16 @@ class _Hashes:
         self.mixed = torch.empty_like(self.bits, dtype=torch.int64)
 
     def __call__(self, X: Tensor) -> Tensor:
-        bits, shifted, mixed = (room[: len(X)] for room in (self.bits, self.shifted, self.mixed))
-        torch.add(X, 0.0, out=bits.view(X.dtype))  # makes −0 and 0 the same
+        bits, shifted, mixed = (buffer[: len(X)] for buffer in (self.bits, self.shifted, self.mixed))
+        torch.add(X, 0.0, out=bits.view(X.dtype))  # makes −0 and 0 equal
         torch.bitwise_right_shift(bits, 15, out=shifted)
         mixed.copy_(shifted.bitwise_xor_(bits))
-        found = mixed.mul_(self.multipliers).sum(dim=1)
-        found = (found ^ (found >> 31)) * 0x5851F42D4C957F2D
-        return ((found >> 33) ^ found) & (BUCKETS - 1)
+        hashes = mixed.mul_(self.multipliers).sum(dim=1)
+        hashes = (hashes ^ (hashes >> 31)) * 0x5851F42D4C957F2D
+        return ((hashes >> 33) ^ hashes) & (BUCKETS - 1)
 
 
-@lru_cache(maxsize=4)  # to copy them to a GPU for every block would be to wait for it
+@lru_cache(maxsize=4)  # copying them to a GPU for each block would make the host wait
 def _odd_multipliers(count: int, device: torch.device) -> Tensor:
     generator = torch.Generator().manual_seed(20221225)
     return (torch.randint(1 << 62, (count,), generator=generator) * 2 + 1).to(device)

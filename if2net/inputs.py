@@ -1,4 +1,4 @@
-"""Turns what users hand in (arrays, tensors, frames, iterables of batches) into tensors, or says what is wrong."""
+"""Samples and labels as users give them, turned into tensors and arrays, or an error that says what to do."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from torch import Tensor
 
 from if2net.errors import InputError
 
-# Inputs beyond this power of the largest number are refused: 10¹⁵ spreads in float32.
+# Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
 FARTHEST = 0.4
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
 def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: int | None = None) -> Tensor:
-    """X as a finite N×d tensor; `features` is the d it must have."""
+    """Return X as a finite tensor of shape (samples, features)."""
     tensor = matrix(X, features)
     converted = tensor.to(device=device, dtype=dtype)
     if not bool(finite(converted)):
@@ -31,7 +31,7 @@ def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: in
 
 
 def matrix(X: Any, features: int | None = None) -> Tensor:
-    """X as an N×d tensor where and as it is."""
+    """Return X as a tensor of shape (samples, features), on its own device and in its own precision."""
     tensor = _as_tensor(X)
     if tensor.ndim != 2:
         hint = " Reshape a single sample with X.reshape(1, -1)." if tensor.ndim == 1 else ""
@@ -50,31 +50,32 @@ def matrix(X: Any, features: int | None = None) -> Tensor:
 
 
 def finite(X: Tensor) -> Tensor:
-    """Whether all of X is finite, as a tensor on its device. The ends of X tell it in one pass and no memory."""
+    """Return whether all of X is finite, as a tensor on its device. Its extremes tell, in one pass without memory."""
     lowest, highest = torch.aminmax(X)
     return torch.isfinite(lowest) & torch.isfinite(highest)
 
 
 def largest(dtype: torch.dtype) -> float:
-    """Farther from the first data squares overflow, and one such sample would spoil G for ever."""
+    """Return the largest standardised value that is accepted: the squares of larger ones would overflow in G."""
     return float(torch.finfo(dtype).max ** FARTHEST)
 
 
 def check_range(farthest: float, dtype: torch.dtype) -> None:
+    """Raise an error where a standardised value is too large."""
     if farthest > largest(dtype):
         raise InputError(
-            "X contains values too far from the first data that was learned to be computed with; remove them, "
-            "or use dtype='float64', or start a new learner."
+            "X contains values too far from the first data that was learned; remove them, use dtype='float64', "
+            "or start a new learner."
         )
 
 
 def labels(y: Any, count: int) -> np.ndarray:
-    """y as a one-dimensional array of `count` labels that can be sorted."""
+    """Return y as a one-dimensional array of `count` labels."""
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     array = np.asarray(y)
     if array.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
-        array = np.array(y, dtype=object)  # numpy would have turned the numbers among the text into text
+        array = np.array(y, dtype=object)  # numpy has turned numbers among the text into text
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -88,14 +89,14 @@ def labels(y: Any, count: int) -> np.ndarray:
 
 
 def is_batches(X: Any, y: Any) -> bool:
-    """Whether X is a DataLoader-like iterable of (X, y) batches rather than samples."""
+    """Return whether X is an iterable of (X, y) batches, such as a DataLoader, rather than samples."""
     if y is not None or not isinstance(X, Iterable):
         return False
     return not (isinstance(X, np.ndarray | Tensor | str) or hasattr(X, "to_numpy"))
 
 
 class Repeatable:
-    """An iterable that can be gone over again, from a function that starts it."""
+    """An iterable that starts anew each time, from a function that starts it."""
 
     def __init__(self, start: Callable[[], Iterator[Tensor]]) -> None:
         self.start = start
@@ -105,7 +106,7 @@ class Repeatable:
 
 
 def pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """The (X, y) batches of an iterable, each checked to be a pair."""
+    """Yield the (X, y) batches of an iterable, each checked to be a pair."""
     empty = True
     for batch in batches:
         if not isinstance(batch, tuple | list) or len(batch) != 2:
@@ -140,6 +141,6 @@ def _as_tensor(X: Any) -> Tensor:
     if np.iscomplexobj(array):
         raise InputError(COMPLEX)
     if array.dtype.itemsize > 8 or (array.dtype.kind == "u" and array.dtype.itemsize > 1):
-        array = array.astype(np.float64)  # torch has no arithmetic for these
-    # A copy where torch could not share the memory safely: read-only arrays and foreign byte orders.
+        array = array.astype(np.float64)  # torch has no arithmetic for these types
+    # Copied where torch cannot share the memory safely: read-only arrays and foreign byte orders.
     return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))

@@ -1,4 +1,4 @@
-"""Ctrl-C where a learner is changed: it waits until the change is whole."""
+"""Ctrl-C during a change to a learner: it takes effect when the change is complete."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ from contextlib import contextmanager
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until this is over. No thread but the main one is ever interrupted.
+    """Delay Ctrl-C until the end of the block.
 
-    Blocking the signal would not do: another thread would take it, and Python interrupt the main one all the same.
+    Python raises KeyboardInterrupt between any two operations of the main thread. Inside this block it is raised
+    at the end instead, so that two fields that belong together change together. The signal is left alone in other
+    threads, which Python never interrupts, and where the program has a handler of its own or ignores the signal.
+    Blocking the signal would not help: another thread would receive it, and Python would interrupt the main one.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before is None:
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not ours or threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if received:
             signal.raise_signal(signal.SIGINT)

@@ -1,7 +1,8 @@
-"""Classes in the order in which they appeared (the columns of β), and sorted as users see them."""
+"""Class labels: in the order in which they appeared (the columns of β), and sorted, as users see them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,34 +11,33 @@ from if2net.errors import InputError
 
 
 class Labels:
-    """Any sortable labels; new ones just appear.
+    """The known classes. Labels are text, numbers or truth values that can be sorted together. Immutable.
 
-    >>> labels = Labels()
-    >>> labels.extend(np.array(["wren", "owl"]))
-    >>> labels.extend(np.array(["jay", "owl"]))
+    >>> labels = Labels().extended(np.array(["wren", "owl"])).extended(np.array(["jay", "owl"]))
     >>> labels.known, labels.sorted.tolist()
-    (['owl', 'wren', 'jay'], ['jay', 'owl', 'wren'])
+    (('owl', 'wren', 'jay'), ['jay', 'owl', 'wren'])
     >>> labels.columns(np.array(["jay", "wren"])).tolist()
     [2, 1]
     """
 
-    def __init__(self, known: list[Any] | None = None) -> None:
-        self.known: list[Any] = list(known or [])
+    def __init__(self, known: Iterable[Any] = ()) -> None:
+        self.known = tuple(known)
 
     def __len__(self) -> int:
         return len(self.known)
 
     @property
     def sorted(self) -> np.ndarray:
+        """The classes in sorted order."""
         return np.array(sorted(self.known))
 
     @property
     def sorted_columns(self) -> list[int]:
-        """The column of each class, in sorted order."""
+        """The column of each class, in sorted order of the classes."""
         return sorted(range(len(self.known)), key=self.known.__getitem__)
 
-    def check(self, y: np.ndarray) -> list[Any]:
-        """The labels of y that are new here; an error where they cannot be sorted together with the known."""
+    def extended(self, y: np.ndarray) -> Labels:
+        """Return these classes and the new ones in y; raise InputError where they cannot be sorted together."""
         try:
             distinct = _plain(np.unique(y))
             sorted([*self.known, *distinct])
@@ -48,26 +48,24 @@ class Labels:
                 "use one kind for all classes, such as strings."
             ) from error
         known = set(self.known)
-        return [label for label in distinct if label not in known]
-
-    def extend(self, y: np.ndarray) -> None:
-        self.known += self.check(y)
+        return Labels([*self.known, *(label for label in distinct if label not in known)])
 
     def columns(self, y: np.ndarray) -> np.ndarray:
-        """The column of every label of y, all of which must be known."""
-        distinct = np.unique(y)
+        """Return the column of each label in y, all of which must be known."""
+        distinct, places = np.unique(y, return_inverse=True)
         index = {label: column for column, label in enumerate(self.known)}
         unknown = [label for label in distinct.tolist() if label not in index]
         if unknown:
             raise InputError(f"These classes have never been learned: {', '.join(map(repr, unknown[:5]))}.")
-        return np.array([index[label] for label in distinct.tolist()], dtype=np.int64)[np.searchsorted(distinct, y)]
+        return np.array([index[label] for label in distinct.tolist()], dtype=np.int64)[places]
 
-    def keep(self, columns: list[int]) -> None:
-        self.known = [self.known[column] for column in columns]
+    def keep(self, columns: Sequence[int]) -> Labels:
+        """Return the classes of these columns."""
+        return Labels(self.known[column] for column in columns)
 
 
 def _plain(distinct: np.ndarray) -> list[Any]:
-    """Python's own values, which a model file can hold."""
+    """Convert labels to Python's own values, which a model file can store."""
     plain = [label.item() if isinstance(label, np.generic) else label for label in distinct.tolist()]
     if distinct.dtype.kind in "mM" or not all(isinstance(label, str | int | float) for label in plain):
         raise InputError(

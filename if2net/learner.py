@@ -1,32 +1,97 @@
-"""IF2Net: an encoder and a decision layer; the one object a user holds.
+"""IF2Net: an encoder and a decision layer, with the data that goes through them.
 
-`IF2NetClassifier` is the same thing by scikit-learn's conventions. Use this one for tensors on a GPU, for the
-paper's gradient rules with their progress, and for representations that differ from task to task.
+Read it from top to bottom. Learning validates its input once, encodes it block by block, counts the blocks, and
+replaces the learner's state in one assignment. Predicting works on an immutable solution of that state.
+`IF2NetClassifier` wraps this class in scikit-learn's conventions.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import forgetting, inputs, learning, modelfile, predicting, snapshot
+from if2net import inputs, modelfile
+from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
 from if2net.config import Config
-from if2net.decision import RULES, Analytic, DecisionLayer, Report
+from if2net.decision import RULES, DecisionLayer, Report, Task
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
+from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, InputError, ModelFileError
+from if2net.holdout import held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.version import __version__
 
+# Samples per block when a tweak is solved.
+TWEAK_BLOCK = 4096
+# Samples encoded and counted at a time, so that the features of all samples never exist at once.
+COUNTING_BLOCK = {"cpu": 512, "cuda": 16_384}
+# An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
+STARTING_SAMPLES = 65_536
+
+
+NO_LABELS = Labels()
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What predicting needs. It never changes, so that other threads can use it while the learner learns."""
+
+    classes: np.ndarray  # sorted
+    times_beta: RowwiseFactor  # V ↦ Vβ, with the columns in the order of `classes`
+    temperature: float | None = None  # fitted when probabilities are first asked for
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that a learner has learned. Each change replaces it as a whole."""
+
+    labels: Labels = NO_LABELS
+    encoder: DenseEncoder | None = None
+    tweaks: tuple[Tweak, ...] = ()  # one, or one per task
+    decision: DecisionLayer | None = None
+    tasks: int = 0
+    solution: Solution | None = None  # None until something is predicted
+
 
 class IF2Net:
-    """Learns a sequence of tasks, keeps no old data, and forgets nothing.
+    """A learner of a sequence of tasks that keeps no old data and forgets nothing.
 
+    Use it instead of `IF2NetClassifier` for tensors on a GPU, for the progress of the paper's gradient rules, and
+    for representations that differ from task to task.
+
+    Any number of threads may predict while one learns: a prediction uses the model before or after a change, never
+    one in between. Learning, forgetting, merging and saving wait for each other.
+
+    Parameters
+    ----------
+    config : Config, optional
+        All settings at once.
+    **settings
+        Single settings of `Config`, such as ``width=5000``.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The classes learned so far, sorted.
+    tasks : int
+        Calls of `learn`, including those of merged learners.
+    feature_names : list of str or None
+        Names of the columns, where the samples came from a table or a data frame.
+    backbone : dict or None
+        The `text` and `identity` of the backbone, where the samples came from pictures.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> random = np.random.default_rng(0)
     >>> X = random.normal(size=(60, 5)) + np.repeat(np.arange(3), 20)[:, None] * 4
@@ -40,184 +105,476 @@ class IF2Net:
         if config is not None and settings:
             raise ConfigurationError("Give either a Config or single settings, not both.")
         self.config = config or Config.of(**settings)
-        self.labels = Labels()
-        self.encoder: DenseEncoder | None = None
-        self.decision: DecisionLayer | None = None
-        self.tweaks: list[Tweak] = []  # one, or one a task where the representation is per-task
-        self.tasks = 0
-        self.feature_names: list[str] | None = None  # of a frame; kept for the estimator, saved with the model
-        self.backbone: dict[str, str] | None = None  # of images: its `text` and `identity`, saved with the model
+        self.feature_names: list[str] | None = None
+        self.backbone: dict[str, str] | None = None
+        self._state = State()
+        self._lock = threading.RLock()
 
     # ------------------------------------------------------------------ learning
 
     def learn(self, X: Any, y: Any = None, report: Report | None = None) -> IF2Net:
-        """Learn a task: arrays X and y, or an iterable of (X, y) batches such as a DataLoader.
+        """Learn a task.
 
-        If anything is wrong with the data, the learner stays as it was. So it does after Ctrl-C, or, when that comes
-        at the very end, the task has been learned as a whole: `tasks` tells.
+        If the data cannot be used, the learner stays as it was. After Ctrl-C it is as it was too, or, where that
+        came at the very end, it has learned the whole task: `tasks` tells.
+
+        Parameters
+        ----------
+        X : array, tensor or data frame of shape (samples, features), or an iterable of (X, y) batches
+            Batches, such as those of a DataLoader, are learned one after the other where the rule allows it.
+        y : array of shape (samples,)
+            Labels; new classes are added. Omitted where X is an iterable of batches.
+        report : callable, optional
+            Receives the progress of a gradient rule: task, epoch, loss and tr(P)/S.
+
+        Returns
+        -------
+        IF2Net
+            This learner.
         """
-        if inputs.is_batches(X, y):
-            learning.learn_batches(self, X, report)
-            return self
-        if y is None:
-            raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
-        learning.learn_arrays(self, learning.stream(self, X), inputs.labels(y, len(X)), report)
+        with self._lock:
+            if inputs.is_batches(X, y):
+                self._learn_batches(X, report)
+            elif y is None:
+                raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
+            else:
+                self._learn_samples(self._stream(X), inputs.labels(y, len(X)), report)
         return self
+
+    def _learn_samples(self, X: Samples, y: np.ndarray, report: Report | None) -> None:
+        before = self._state
+        encoder = before.encoder or self._started_encoder(X)
+        after = replace(before, labels=before.labels.extended(y), encoder=encoder, tasks=before.tasks + 1)
+        if isinstance(X, Streamed):
+            X.looks_good = lambda block: _looks_good(block, encoder)
+            X.explain = lambda block: self._samples(block, encoder)
+        if not before.tweaks or self.config.representation == "per-task":
+            if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
+                check(X)
+            after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(TWEAK_BLOCK))))
+
+        def commit(decision: DecisionLayer) -> None:
+            self._state = replace(after, decision=decision, solution=None)
+
+        decision = before.decision or self._empty_decision(encoder)
+        decision.learn(self._task(X, y, after), commit, report)
+
+    def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
+        """Learn batches aside, and merge them when all of them were good."""
+        if not self._can_stream(batches):
+            self._learn_samples(*self._gathered(batches), report)
+            return
+        aside = self._learner_beside()
+        if not aside.tweaks and iter(batches) is not batches:
+            aside._start_from_batches(batches)
+        for X, y in inputs.pairs(batches):
+            aside._learn_samples(aside._samples(X), inputs.labels(y, len(X)), report)
+        aside._state = replace(aside._state, tasks=1)
+        self.merge(aside)
+
+    def _can_stream(self, batches: Iterable[Any]) -> bool:
+        """Return whether each batch can be learned by itself.
+
+        The gradient rules need the whole task. Solving a tweak needs several passes, which a generator cannot give.
+        """
+        if not RULES[self.config.rule].exact or self.config.representation == "per-task":
+            return False
+        return bool(self.tweaks) or not self._new_encoder(1).config.tweaked or iter(batches) is not batches
+
+    def _gathered(self, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:
+        tensors: list[Tensor] = []
+        labels: list[np.ndarray] = []
+        known = self.labels
+        for X, y in inputs.pairs(batches):
+            tensors.append(self._samples(X, features=tensors[0].shape[1] if tensors else None))
+            labels.append(inputs.labels(y, len(X)))
+            known = known.extended(labels[-1])  # finds labels that cannot be sorted together
+        return torch.cat(tensors), np.concatenate(labels)
+
+    def _learner_beside(self) -> IF2Net:
+        """Return a learner that has learned nothing, but knows the classes: labels of other kinds are refused."""
+        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
+        aside._state = replace(aside._state, labels=self.labels)
+        return aside
+
+    def _start_from_batches(self, batches: Iterable[Any]) -> None:
+        """Start the encoder and solve its tweak, with one pass over the batches per layer."""
+        encoder = self._started_encoder(self._samples(next(inputs.pairs(batches))[0]))
+        samples = inputs.Repeatable(lambda: (self._samples(X, encoder) for X, _ in inputs.pairs(batches)))
+        tweak = encoder.tweak(samples)
+        self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
+
+    # ------------------------------------------------------------------ forgetting and merging
 
     def forget(self, X: Any, y: Any) -> IF2Net:
-        """As if these samples had never been learned; exact. A class without samples is gone."""
-        decision = self._exact("forget")
-        forgetting.forget(self, decision, learning.stream(self, X), inputs.labels(y, len(X)))
+        """Remove samples, as if they had never been learned; exact. A class without samples is removed.
+
+        Parameters
+        ----------
+        X, y
+            Samples that were learned, with their labels.
+
+        Returns
+        -------
+        IF2Net
+            This learner.
+        """
+        with self._lock:
+            self._check_exact("forget")
+            before, decision = self._state, self._learned("there is nothing to forget")
+            samples, labels = self._stream(X), inputs.labels(y, len(X))
+            check(samples)
+            self._check_learned(decision, before.labels.columns(labels))
+
+            def commit(decision: DecisionLayer, left: list[int]) -> None:
+                self._state = replace(before, decision=decision, labels=before.labels.keep(left), solution=None)
+
+            decision.forget(self._task(samples, labels, before), commit)
         return self
 
-    def fork(self) -> IF2Net:
-        """A learner with the same frozen encoder that has learned nothing yet; to be merged later."""
-        if self.encoder is None:
+    def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
+        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
+        for column in np.flatnonzero(asked > learned):
             raise InputError(
-                "A learner that has seen no data has no encoder to share; let it learn something before fork()."
+                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} are to "
+                "be forgotten; only samples that were learned can be forgotten."
             )
+
+    def fork(self) -> IF2Net:
+        """Return a learner with the same frozen encoder that has learned nothing, to be merged later."""
+        if self.encoder is None:
+            raise InputError("A learner without an encoder cannot be forked; let it learn something first.")
         other = IF2Net(self.config)
-        other.encoder, other.feature_names, other.backbone = self.encoder, self.feature_names, self.backbone
-        other.tweaks = list(self.tweaks) if self.config.representation == "first" else []
-        other.new_decision()
+        other.feature_names, other.backbone = self.feature_names, self.backbone
+        tweaks = self.tweaks if self.config.representation == "first" else ()
+        other._state = State(encoder=self.encoder, tweaks=tweaks, decision=self._empty_decision(self.encoder))
         return other
 
     def merge(self, other: IF2Net) -> IF2Net:
-        """As if this learner had also seen everything that the other one has; exact."""
+        """Add everything that another learner has learned, as if this one had seen it; exact.
+
+        Parameters
+        ----------
+        other : IF2Net
+            A learner with the same encoder: made by `fork`, or loaded from a file of this learner.
+
+        Returns
+        -------
+        IF2Net
+            This learner.
+        """
         if other.encoder is None:
             return self
-        if other is self:
-            other = copy.deepcopy(self)
-        theirs = other._exact("merge")
-        self._check_exact("merge")
-        snapshot.check_mergeable(self, other)
-        new = [label for label in other.labels.known if label not in self.labels.known]
-        if new:
-            self.labels.check(np.array(new))
-        with uninterrupted():
-            if self.encoder is None:
-                self.encoder, self.tweaks, self.backbone = other.encoder, list(other.tweaks), other.backbone
-                self.new_decision()
-            ours = self._exact("merge")
-            self.labels.known += new
-            ours.grow(len(self.labels))
-            columns = [self.labels.known.index(label) for label in other.labels.known]
-            ours.merge(theirs, torch.tensor(columns, dtype=torch.int64, device=self.config.torch_device))
-            self.tasks += other.tasks
+        first, second = sorted((self, other), key=id)  # two merges in opposite directions must not block each other
+        with first._lock, second._lock:
+            self._check_exact("merge")
+            other._check_exact("merge")
+            theirs = copy.deepcopy(other._state) if other is self else other._state
+            assert theirs.encoder is not None
+            assert theirs.decision is not None
+            self._check_mergeable(other)
+            labels = self.labels.extended(np.array(theirs.labels.known)) if len(theirs.labels) else self.labels
+            columns = torch.tensor([labels.known.index(label) for label in theirs.labels.known], dtype=torch.int64)
+            decision = self.decision or self._empty_decision(theirs.encoder)
+            with uninterrupted():
+                decision.merge(theirs.decision, columns.to(self._device), len(labels))
+                self.backbone = self.backbone or other.backbone
+                self._state = State(
+                    labels=labels,
+                    encoder=self.encoder or theirs.encoder,
+                    tweaks=self.tweaks or theirs.tweaks,
+                    decision=decision,
+                    tasks=self.tasks + theirs.tasks,
+                )
         return self
+
+    def _check_mergeable(self, other: IF2Net) -> None:
+        """Raise an error unless both have the same representation, or this learner is new and would have it."""
+        assert other.encoder is not None
+        theirs = other.frozen_tensors()
+        ours = self.frozen_tensors() if self.encoder is not None else theirs
+        encoder = self.encoder or self._new_encoder(other.encoder.inputs)
+        same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
+        if not same or not all(_equal(ours[name], theirs[name]) for name in ours):
+            raise InputError(
+                "These two learners have different encoders, so their statistics cannot be added; only learners "
+                "made with fork() from one learner, or loaded from its file, can be merged."
+            )
+        if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
+            raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
+
+    def _check_exact(self, verb: str) -> None:
+        if not RULES[self.config.rule].exact or self.config.representation != "first":
+            raise ConfigurationError(
+                f"Only the analytic rule with one frozen representation can {verb} exactly; this learner has "
+                f"rule={self.config.rule!r} and representation={self.config.representation!r}."
+            )
 
     # ------------------------------------------------------------------ predicting
 
-    @property
-    def classes(self) -> np.ndarray:
-        """All classes learned so far, sorted."""
-        return self.labels.sorted
-
     def scores(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
-        """Vβ, samples × classes (sorted): the higher, the likelier.
+        """Return the scores Vβ, samples × classes (sorted). The highest is the prediction.
 
-        `task` picks the representation of that task (aware); `transductive` solves the tweak again on X itself, so
-        that a score depends on the rest of X. Without both, a score depends on its sample alone.
+        Parameters
+        ----------
+        X : array, tensor or data frame of shape (samples, features)
+        task : int, optional
+            Use the representation of that task (the aware protocol).
+        transductive : bool
+            Solve the tweak again on X, so that a score depends on the other samples of X. Without it and without
+            `task`, a score depends on its sample alone.
         """
-        return predicting.scored(self, self._learned(), X, task, transductive)
+        return self._scored(X, task, transductive, self._solution())
 
     def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
-        """softmax(scores / τ), with τ fitted on held-out statistics."""
-        scores = self.scores(X, task=task, transductive=transductive)
-        return torch.softmax(scores.double() / self._learned().temperature, dim=1)
+        """Return softmax(scores / τ), samples × classes (sorted), with τ fitted on held-out statistics."""
+        solution = self._solution(temperature=True)
+        assert solution.temperature is not None
+        temperature = solution.temperature
+        return self._scored(
+            X, task, transductive, solution, lambda scores: torch.softmax(scores.double() / temperature, dim=1)
+        )
 
     def predict(self, X: Any, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        """The class of every sample."""
-        best = predicting.scored(self, self._learned(), X, task, transductive, lambda scores: scores.argmax(dim=1))
-        return self.classes[best.cpu().numpy()]
-
-    def free_share(self) -> float:
-        """tr(P)/S: the share of directions that nothing learned so far uses."""
-        return self._learned().free_share()
+        """Return the class of each sample."""
+        solution = self._solution()
+        best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
+        return solution.classes[best.cpu().numpy()]
 
     def represent(self, X: Any, task: int | None = None) -> Tensor:
-        """V, what the decision layer sees of X."""
-        tensor = self.samples(X)
-        return self._encoder.encode(tensor, predicting.tweak_for(self, tensor, task, False))
+        """Return V, the features that the decision layer sees."""
+        self._learned()
+        assert self.encoder is not None
+        samples = self._samples(X)
+        return self.encoder.encode(samples, self._tweak_for(samples, task, False))
+
+    def free_share(self) -> float:
+        """Return tr(P)/S, the share of directions that nothing learned so far uses."""
+        with self._lock:
+            return self._learned().free_share()
+
+    def _scored(
+        self,
+        X: Any,
+        task: int | None,
+        transductive: bool,
+        solution: Solution,
+        finish: Callable[[Tensor], Tensor] = lambda scores: scores,
+    ) -> Tensor:
+        """Return finish(Vβ), computed block by block; `finish` maps each row by itself."""
+        assert self.encoder is not None
+        samples = self._stream(X)
+        encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
+        result = rowwise(lambda block: finish(solution.times_beta(encode(block))), samples)
+        check(samples)
+        return result
+
+    def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
+        """Return the tweak of this learner, of one task, or one solved on X."""
+        if transductive:
+            check(X)
+            assert self.encoder is not None
+            return self.encoder.tweak(X.split(TWEAK_BLOCK))
+        if self.config.representation == "first":
+            return self.tweaks[0]
+        if task is None:
+            raise InputError(
+                "With one representation per task a prediction depends on the task: give task=, or "
+                "transductive=True, or learn with representation='first'."
+            )
+        if not 0 <= task < len(self.tweaks):
+            raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
+        return self.tweaks[task]
+
+    def _solution(self, *, temperature: bool = False) -> Solution:
+        """Return the solution of the current state. It is derived once per state, when it is first needed."""
+        solution = self._state.solution
+        if solution is None or (temperature and solution.temperature is None):
+            with self._lock:
+                decision, labels, solution = self._learned(), self.labels, self._state.solution
+                if solution is None:
+                    beta = decision.beta[:, labels.sorted_columns].to(self.config.torch_dtype)
+                    solution = Solution(labels.sorted, RowwiseFactor(beta))
+                if temperature and solution.temperature is None:
+                    solution = replace(solution, temperature=decision.temperature)
+                self._state = replace(self._state, solution=solution)
+        return solution
 
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, whole or not at all."""
-        header = {
-            "library": __version__,
-            "config": self.config.as_dict(),
-            "classes": self.labels.known,
-            "tasks": self.tasks,
-            "feature_names": self.feature_names,
-            "backbone": self.backbone,
-        }
-        modelfile.write(path, snapshot.take(self), header)
+        """Write the learner to a file, whole or not at all. The learner stays exactly as it is."""
+        with self._lock:
+            tensors = self.tensors() | self.solved_tensors()
+            header = {
+                "library": __version__,
+                "config": self.config.as_dict(),
+                "classes": list(self.labels.known),
+                "tasks": self.tasks,
+                "feature_names": self.feature_names,
+                "backbone": self.backbone,
+            }
+            modelfile.write(path, tensors, header)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
         """Read a learner from a file that `save` has written."""
         tensors, header = modelfile.read(path)
         if header.get("kind") == "backbone":
-            raise ModelFileError(f"{path} holds a backbone, not a model; it is what --backbone takes.")
+            raise ModelFileError(f"{path} holds a backbone, not a model; give it as the backbone of a new model.")
         try:
             net = cls(Config.of(**{**header["config"], "device": device}))
-            snapshot.put(net, tensors, header["classes"], header["tasks"])
-            net.feature_names = header["feature_names"]
-            net.backbone = header.get("backbone")  # files of the first models do not have it
+            net.restore(tensors, header["classes"], header["tasks"])
+            net.feature_names, net.backbone = header["feature_names"], header["backbone"]
         except (KeyError, TypeError) as error:
             raise ModelFileError(f"{path} does not hold a whole if2net model ({error} is missing).") from error
         return net
 
-    # ------------------------------------------------------------------ inside
+    def frozen_tensors(self) -> dict[str, Tensor]:
+        """Return what never changes after the first data, by name: the encoder and the tweaks."""
+        if self.encoder is None:
+            raise InputError("Nothing has been learned yet, so there is nothing to save.")
+        tensors = dict(self.encoder.tensors())
+        for task, tweak in enumerate(self.tweaks):
+            tensors |= {f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)}
+        return tensors
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the encoder and the statistics, by name. Checkpoints and workers of a cluster use it."""
+        frozen = self.frozen_tensors()
+        assert self.decision is not None
+        return frozen | dict(self.decision.tensors())
+
+    def solved_tensors(self) -> dict[str, Tensor]:
+        """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
+        return dict(self.decision.solved_tensors()) if self.decision is not None else {}
+
+    def restore(self, tensors: dict[str, Tensor], classes: Sequence[Any], tasks: int) -> None:
+        """Take over the state of another learner of the same configuration from its `tensors`."""
+        there = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
+        encoder = self._new_encoder(len(there["encoder.mean"]))
+        encoder.restore(there)
+        layers = range(len(encoder.config.layers) if encoder.config.tweaked else 0)
+        count = tasks if self.config.representation == "per-task" else 1
+        tweaks = tuple([there[f"tweak.{task}.{layer}"] for layer in layers] for task in range(count))
+        decision = self._empty_decision(encoder)
+        decision.restore({**tensors, **there})
+        self._state = State(Labels(classes), encoder, tweaks, decision, tasks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+
+    # ------------------------------------------------------------------ the state and the samples
 
     @property
-    def _encoder(self) -> DenseEncoder:
-        self._learned()
-        assert self.encoder is not None
-        return self.encoder
+    def classes(self) -> np.ndarray:
+        """The classes learned so far, sorted."""
+        return self.labels.sorted
 
-    def _learned(self) -> DecisionLayer:
+    @property
+    def labels(self) -> Labels:
+        """The classes in the order of their columns."""
+        return self._state.labels
+
+    @property
+    def encoder(self) -> DenseEncoder | None:
+        """The frozen encoder; None before the first data."""
+        return self._state.encoder
+
+    @property
+    def tweaks(self) -> tuple[Tweak, ...]:
+        """The tweak of the encoder, or one per task."""
+        return self._state.tweaks
+
+    @property
+    def decision(self) -> DecisionLayer | None:
+        """The decision layer with its statistics; None before the first data."""
+        return self._state.decision
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks learned."""
+        return self._state.tasks
+
+    @property
+    def samples(self) -> int:
+        """The number of samples learned and not forgotten."""
+        return 0 if self.decision is None else self.decision.total.samples
+
+    @property
+    def _device(self) -> torch.device:
+        return self.config.torch_device
+
+    def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
         if self.decision is None or len(self.labels) == 0:
-            raise InputError("Nothing has been learned yet; call learn or partial_fit first.")
+            raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
 
-    def _exact(self, verb: str) -> Analytic:
-        self._check_exact(verb)
-        if not isinstance(self.decision, Analytic):
-            raise InputError(f"Nothing has been learned yet, so there is nothing to {verb}.")
-        return self.decision
-
-    def _check_exact(self, verb: str) -> None:
-        if self.config.rule != "analytic" or self.config.representation != "first":
-            raise ConfigurationError(
-                f"Only the analytic rule with one frozen representation can {verb} exactly; this learner has "
-                f"rule={self.config.rule!r} and representation={self.config.representation!r}."
-            )
-
-    def samples(self, X: Any, features: int | None = None) -> Tensor:
-        """X as a tensor that can be computed with, or an error that says why it cannot."""
-        if self.encoder is not None:
-            features = self.encoder.inputs
-        tensor = inputs.samples(X, self.config.torch_dtype, self.config.torch_device, features)
-        if self.encoder is not None:
-            inputs.check_range(float(self.encoder.farthest(tensor)), tensor.dtype)
-        return tensor
-
-    def columns(self, labels: np.ndarray) -> Tensor:
-        """The column of Q that belongs to each label."""
-        return torch.from_numpy(self.labels.columns(labels)).to(self.config.torch_device)
-
-    def new_decision(self) -> None:
-        self.decision = self.empty_decision()
-
-    def empty_decision(self) -> DecisionLayer:
-        """A decision layer of this learner's kind that has seen nothing."""
-        assert self.encoder is not None
-        return RULES[self.config.rule](
-            self.encoder.width, self.config.rule_config(), self.config.torch_dtype, self.config.torch_device
-        )
-
-    def new_encoder(self, features: int) -> DenseEncoder:
+    def _new_encoder(self, features: int) -> DenseEncoder:
         config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
+
+    def _started_encoder(self, X: Samples) -> DenseEncoder:
+        """Return a new encoder, frozen with the scale of X."""
+        encoder = self._new_encoder(X.shape[1])
+        source = X.source if isinstance(X, Streamed) else X
+        encoder.start(self._samples(source[:: math.ceil(len(X) / STARTING_SAMPLES)]))
+        if isinstance(X, Tensor):
+            inputs.check_range(float(encoder.farthest(X)), X.dtype)
+        return encoder
+
+    def _empty_decision(self, encoder: DenseEncoder) -> DecisionLayer:
+        rule = RULES[self.config.rule]
+        return rule(encoder.width, self.config.rule_config(), self.config.torch_dtype, self._device)
+
+    def _samples(self, X: Any, encoder: DenseEncoder | None = None, features: int | None = None) -> Tensor:
+        """Return X as a tensor on the device, or raise an error that says why it cannot be used."""
+        encoder = encoder or self.encoder
+        features = features if encoder is None else encoder.inputs
+        tensor = inputs.samples(X, self.config.torch_dtype, self._device, features)
+        if encoder is not None:
+            inputs.check_range(float(encoder.farthest(tensor)), tensor.dtype)
+        return tensor
+
+    def _stream(self, X: Any) -> Samples:
+        """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block."""
+        matrix = inputs.matrix(X, None if self.encoder is None else self.encoder.inputs)
+        if not worth_streaming(matrix, self._device):
+            return self._samples(matrix)
+        encoder = self.encoder
+        return Streamed(
+            matrix,
+            self.config.torch_dtype,
+            self._device,
+            lambda block: _looks_good(block, encoder),
+            lambda block: self._samples(block, encoder),
+        )
+
+    def _task(self, X: Samples, y: np.ndarray, state: State) -> Task:
+        """Return samples and their labels as a task for the decision layer."""
+        encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
+        assert encoder is not None
+        encode = encoder.encoding(state.tweaks[-1] if state.tweaks else [])
+        size, share = COUNTING_BLOCK[X.device.type], self.config.holdout
+        # Hashing everything first is faster than between products, which leave the cache to BLAS.
+        held = held_out(X, share).split(size) if isinstance(X, Tensor) else None
+
+        def blocks() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+            for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
+                yield encode(block), its_columns, held_out(block, share) if held is None else held[place]
+
+        return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor))
+
+
+def _looks_good(X: Tensor, encoder: DenseEncoder | None) -> Tensor:
+    """Return, as a tensor on the device, whether X passes the checks of `IF2Net._samples`."""
+    finite = inputs.finite(X)
+    return finite if encoder is None else finite & (encoder.farthest(X) <= inputs.largest(X.dtype))
+
+
+def _equal(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b.to(a.device))

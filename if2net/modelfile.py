@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -16,7 +15,7 @@ from torch import Tensor
 from if2net.errors import ModelFileError, OutputError
 from if2net.files import replacing
 
-FORMAT = 1
+FORMAT = 2
 _BLANK = "0" * 64
 
 
@@ -33,7 +32,7 @@ def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors and the header of a model file that is whole, or an error that says what is wrong with it."""
+    """Return the tensors and the header of a model file, or raise an error that says what is wrong with it."""
     source = Path(path)
     if not source.is_file():
         raise ModelFileError(f"There is no model file at {source}; check the path.")
@@ -43,10 +42,11 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
             if "if2net" not in metadata or "checksum" not in metadata:
                 raise ModelFileError(f"{source} is a safetensors file but not an if2net model; give an .if2 file.")
             version = int(metadata["format"]) if metadata.get("format", "").isdecimal() else None
-            if version is not None and version > FORMAT:
+            if version is not None and version != FORMAT:
+                advice = "upgrade if2net" if version > FORMAT else "learn the model again"
                 raise ModelFileError(
-                    f"{source} was written in format {version}, and this version of if2net reads up to {FORMAT}; "
-                    "upgrade with `pip install --upgrade if2net`."
+                    f"{source} was written in format {version}, and this version of if2net reads format {FORMAT}; "
+                    f"{advice}."
                 )
             if version is None or _digest(source, metadata["checksum"]) != metadata["checksum"]:
                 raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
@@ -58,23 +58,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
     return tensors, json.loads(metadata["if2net"])
 
 
-def pack(G: Tensor) -> Tensor:
-    """The lower triangle of G as one row after another: half the bytes."""
-    return torch.cat([G[row, : row + 1] for row in range(len(G))]) if len(G) else G.flatten()
-
-
-def unpack(packed: Tensor, width: int) -> Tensor:
-    """G again; the diagonal blocks are whole, as `Statistics` leaves them."""
-    G = torch.zeros(width, width, dtype=packed.dtype)
-    start = 0
-    for row in range(width):
-        G[row, : row + 1] = packed[start : start + row + 1]
-        start += row + 1
-    return G + torch.tril(G, -1).T
-
-
 def _stamp(path: Path) -> None:
-    """Put the digest of the file, taken with a blank in its place, where the blank is."""
+    """Replace the blank checksum by the digest of the file with the blank."""
     digest = _digest(path, _BLANK)
     position = _checksum_position(path, _BLANK)
     with open(path, "r+b") as file:
@@ -97,7 +82,7 @@ def _digest(path: Path, checksum: str) -> str:
 def _checksum_position(path: Path, checksum: str) -> int:
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        found = file.read(length).find(f'"checksum":"{checksum}"'.encode())
-    if found < 0 or len(checksum) != len(_BLANK):
+        start = file.read(length).find(f'"checksum":"{checksum}"'.encode())
+    if start < 0 or len(checksum) != len(_BLANK):
         raise ModelFileError(f"{path} is damaged: its checksum is unreadable. Use a backup copy.")
-    return 8 + found + len('"checksum":"')
+    return 8 + start + len('"checksum":"')

@@ -24,7 +24,12 @@ MAY_BE_SKIPPED = {"check_array_api_input": "it needs SCIPY_ARRAY_API=1 before sc
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"encoder": "linear"}, {"rule": "ewc", "width": 50, "epochs": 1}, {"dtype": "float64", "width": 50}],
+    [
+        {},
+        {"encoder": "linear"},
+        {"rule": "ewc", "width": 50, "config": {"epochs": 1}},
+        {"dtype": "float64", "width": 50},
+    ],
     ids=str,
 )
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
@@ -216,7 +221,7 @@ def test_a_wrong_parameter_is_found_when_fitting(new_classifier, digits, unchang
 @pytest.mark.parametrize("rule", ["analytic", "ewc"])
 def test_a_copy_is_equal_and_independent(new_classifier, digits, unchanged, duplicate, rule):
     X, y = digits
-    classifier = new_classifier(rule=rule, epochs=1).fit(X[:100], y[:100])
+    classifier = new_classifier(rule=rule, config={"epochs": 1}).fit(X[:100], y[:100])
     twin = duplicate(classifier)
     np.testing.assert_array_equal(twin.decision_function(X), classifier.decision_function(X))
     with unchanged(classifier):

@@ -80,13 +80,30 @@ def test_cuda_is_refused_where_there_is_none(monkeypatch):
     assert Config(device="auto").torch_device.type == "cpu"
 
 
-def test_the_estimator_has_the_settings_of_the_learner_with_their_defaults():
+def test_the_classifier_has_the_defaults_of_the_learner():
     parameters = inspect.signature(IF2NetClassifier).parameters
-    of_estimator = {name: parameter.default for name, parameter in parameters.items() if name != "random_state"}
-    of_learner = {field.name: field.default for field in fields(Config)}
-    # scikit-learn calls the seed random_state, and predicts without a task.
-    del of_learner["seed"], of_learner["representation"]
-    assert of_estimator == of_learner
+    defaults = {field.name: field.default for field in fields(Config)}
+    own = {name: parameter.default for name, parameter in parameters.items() if name in defaults}
+    assert own == {name: defaults[name] for name in own}
+    assert parameters.keys() - own.keys() == {"config", "random_state"}
+
+
+def test_further_settings_of_the_classifier_are_given_in_config():
+    assert IF2NetClassifier(config={"activation": "tanh"})._config().activation == "tanh"
+
+
+@pytest.mark.parametrize(
+    ("further", "message"),
+    [
+        ({"width": 10}, "'width' is a parameter of its own"),
+        ({"seed": 1}, r"parameter of its own \(random_state\)"),
+        ({"representation": "per-task"}, "predicts without a task"),
+        ({"activatio": "tanh"}, "did you mean 'activation'"),
+    ],
+)
+def test_a_setting_that_does_not_belong_in_config_is_refused(further, message):
+    with pytest.raises(ConfigurationError, match=message):
+        IF2NetClassifier(config=further)._config()
 
 
 def test_a_configuration_comes_back_from_its_dictionary():

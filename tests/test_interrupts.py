@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from if2net import IF2Net, learning
+from if2net import IF2Net, learner
 from if2net.decision import analytic
 from if2net.decision.statistics import Statistics
+from if2net.encoder import DenseEncoder
 
 WIDE = 60  # what counts as wide here, so that little data does
 
@@ -17,8 +18,7 @@ WIDE = 60  # what counts as wide here, so that little data does
 @pytest.fixture(autouse=True)
 def narrow_is_wide(monkeypatch):
     monkeypatch.setattr(analytic, "WIDE", WIDE)
-    monkeypatch.setattr(learning, "WIDE", WIDE)
-    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
+    monkeypatch.setitem(learner.COUNTING_BLOCK, "cpu", 40)
 
 
 def samples(count, first=0, scale=1.0, features=80):
@@ -78,7 +78,7 @@ def test_a_few_samples_and_their_label_come_together(monkeypatch):
 def test_a_task_is_not_learned_by_halves(features, call, monkeypatch):
     net = learned(features)
     before = state(net)
-    interrupting(monkeypatch, learning, "encode", call)
+    interrupting(monkeypatch, DenseEncoder, "_encoded", call)
     with pytest.raises(KeyboardInterrupt):
         net.learn(*samples(150, first=10, features=features))
     assert_same(net, before)
@@ -108,7 +108,7 @@ def test_samples_are_not_forgotten_by_halves(monkeypatch):
     net = learned()
     X, y = samples(600)
     before = state(net)
-    interrupting(monkeypatch, learning, "encode", call=3)
+    interrupting(monkeypatch, DenseEncoder, "_encoded", call=3)
     with pytest.raises(KeyboardInterrupt):
         net.forget(X[:300], y[:300])
     assert_same(net, before)
@@ -120,7 +120,7 @@ def test_what_is_interrupted_cannot_drown_what_was_there(monkeypatch):
     net = learned()
     X = samples(100, first=3)[0]
     before = net.scores(X)
-    interrupting(monkeypatch, learning, "encode", call=3)
+    interrupting(monkeypatch, DenseEncoder, "_encoded", call=3)
     with pytest.raises(KeyboardInterrupt):
         net.learn(*samples(150, first=10, scale=1e5))
     torch.testing.assert_close(net.scores(X), before, rtol=1e-4, atol=1e-4)

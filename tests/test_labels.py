@@ -50,9 +50,9 @@ def test_labels_of_every_kind_are_learned_and_given_back(new_learner, new_classi
 
 def test_new_labels_get_new_columns_and_old_ones_keep_theirs():
     labels = Labels()
-    labels.extend(np.array([5, 2, 5]))
+    labels = labels.extended(np.array([5, 2, 5]))
     before = labels.columns(np.array([2, 5])).tolist()
-    labels.extend(np.array([1, 5]))
+    labels = labels.extended(np.array([1, 5]))
     assert labels.columns(np.array([2, 5])).tolist() == before
     assert sorted(labels.columns(np.array([1, 2, 5])).tolist()) == [0, 1, 2]
     assert labels.sorted.tolist() == [1, 2, 5]
@@ -61,20 +61,20 @@ def test_new_labels_get_new_columns_and_old_ones_keep_theirs():
 
 def test_a_whole_float_is_the_same_class_as_its_integer():
     labels = Labels([0, 1])
-    labels.extend(np.array([1.0, 2.0]))
+    labels = labels.extended(np.array([1.0, 2.0]))
     assert labels.sorted.tolist() == [0, 1, 2]
 
 
 def test_numbers_of_numpys_become_pythons_own_which_a_file_can_hold():
     labels = Labels()
-    labels.extend(np.array([np.int64(3), np.int64(1)], dtype=object))
+    labels = labels.extended(np.array([np.int64(3), np.int64(1)], dtype=object))
     assert [type(label) for label in labels.known] == [int, int]
 
 
 def test_keeping_some_columns_drops_the_other_labels():
     labels = Labels(["c", "a", "b"])
-    labels.keep([0, 2])
-    assert labels.known == ["c", "b"]
+    labels = labels.keep([0, 2])
+    assert labels.known == ("c", "b")
 
 
 def test_unknown_labels_have_no_column():
@@ -95,5 +95,5 @@ def test_unknown_labels_have_no_column():
 def test_labels_that_cannot_be_sorted_or_saved_are_refused(y, message):
     labels = Labels(["owl"])
     with pytest.raises(InputError, match=message):
-        labels.extend(y)
-    assert labels.known == ["owl"]
+        labels.extended(y)
+    assert labels.known == ("owl",)

@@ -9,8 +9,9 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from if2net import IF2Net, learning
+from if2net import IF2Net, learner
 from if2net.decision import analytic
+from if2net.encoder import DenseEncoder
 from if2net.interrupts import uninterrupted
 
 X, y = load_digits(return_X_y=True)
@@ -57,47 +58,47 @@ def test_samples_are_encoded_block_by_block_with_the_same_result(new_learner, di
     X, y = digits
     base = new_learner(dtype="float64").learn(X[:100], y[:100])
     at_once = base.fork().learn(X, y)
-    monkeypatch.setitem(learning.COUNTED, "cpu", 64)
+    monkeypatch.setitem(learner.COUNTING_BLOCK, "cpu", 64)
     np.testing.assert_allclose(base.fork().learn(X, y).scores(X), at_once.scores(X), rtol=1e-9, atol=1e-9)
 
 
-def interrupted_at(call):
-    """An `encode` that somebody interrupts when it is called for the so-manieth time, and never again."""
-    encode, calls = learning.encode, []
+def interrupt_encoding(monkeypatch, call):
+    """Raise KeyboardInterrupt in the given call of the encoder, and in no other."""
+    encode, calls = DenseEncoder._encoded, []
 
-    def interrupted(net, samples):
+    def interrupted(encoder, samples, layers):
         calls.append(len(samples))
         if len(calls) == call:
             raise KeyboardInterrupt
-        return encode(net, samples)
+        return encode(encoder, samples, layers)
 
-    return interrupted
+    monkeypatch.setattr(DenseEncoder, "_encoded", interrupted)
 
 
 def test_a_learner_interrupted_half_way_is_the_one_it_was(new_learner, digits, unchanged, monkeypatch):
     X, y = digits
-    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
-    learner = new_learner().learn(X[:100], y[:100])
-    monkeypatch.setattr(learning, "encode", interrupted_at(2))
-    with unchanged(learner), pytest.raises(KeyboardInterrupt):
-        learner.learn(X[100:300], y[100:300])
+    monkeypatch.setitem(learner.COUNTING_BLOCK, "cpu", 40)
+    net = new_learner().learn(X[:100], y[:100])
+    interrupt_encoding(monkeypatch, 2)
+    with unchanged(net), pytest.raises(KeyboardInterrupt):
+        net.learn(X[100:300], y[100:300])
     monkeypatch.undo()
-    assert learner.learn(X[100:300], y[100:300]).decision.counts.sum() == 300
+    assert net.learn(X[100:300], y[100:300]).decision.counts.sum() == 300
 
 
 def test_a_wide_learner_takes_back_what_it_had_counted_when_it_was_interrupted(new_learner, monkeypatch):
-    monkeypatch.setattr(learning, "WIDE", 10)
-    monkeypatch.setitem(learning.COUNTED, "cpu", 40)
-    learner = new_learner(dtype="float64").learn(X[y < 5][:300], y[y < 5][:300])
-    before = learner.scores(X)
-    monkeypatch.setattr(learning, "encode", interrupted_at(3))
+    monkeypatch.setattr(analytic, "WIDE", 10)
+    monkeypatch.setitem(learner.COUNTING_BLOCK, "cpu", 40)
+    net = new_learner(dtype="float64").learn(X[y < 5][:300], y[y < 5][:300])
+    before = net.scores(X)
+    interrupt_encoding(monkeypatch, 3)
     with pytest.raises(KeyboardInterrupt):
-        learner.learn(X, y)
-    assert learner.classes.tolist() == [0, 1, 2, 3, 4]
-    assert learner.decision.counts.sum() == 300
-    torch.testing.assert_close(learner.scores(X), before, rtol=1e-6, atol=1e-9)
+        net.learn(X, y)
+    assert net.classes.tolist() == [0, 1, 2, 3, 4]
+    assert net.decision.counts.sum() == 300
+    torch.testing.assert_close(net.scores(X), before, rtol=1e-6, atol=1e-9)
     whole = new_learner(dtype="float64").learn(X[y < 5][:300], y[y < 5][:300]).learn(X, y)
-    torch.testing.assert_close(learner.learn(X, y).scores(X), whole.scores(X), rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(net.learn(X, y).scores(X), whole.scores(X), rtol=1e-6, atol=1e-9)
 
 
 def test_a_few_samples_for_a_wide_learner_are_learned_in_place_and_saved_whole(new_learner, tmp_path, monkeypatch):
@@ -155,7 +156,7 @@ def test_an_update_in_another_thread_goes_on_as_it_is(interruptible):
 
 
 def test_an_encoder_starts_from_some_of_much_data(new_learner, monkeypatch):
-    monkeypatch.setattr(learning, "STARTING", 50)
+    monkeypatch.setattr(learner, "STARTING_SAMPLES", 50)
     X, y = np.random.default_rng(0).normal(size=(180, 4)), np.arange(180) % 3
     net = new_learner(encoder="wide", width=20).learn(X, y)
     few = new_learner(encoder="wide", width=20).learn(X[::4], y[::4])

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from if2net import IF2Net, learning
+from if2net import IF2Net
 from if2net.decision.ridge import absolute_ridge, solve
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
@@ -24,11 +24,11 @@ def nothing_waits_for_the_gpu():
 def test_no_block_of_a_task_is_waited_for(width):
     X, y = torch.randn(40_000, 20).pin_memory(), torch.arange(40_000) % 10
     net = IF2Net(width=width, device="cuda").learn(X[:200], y[:200].numpy())
-    samples, columns, aside = learning.stream(net, X), y.cuda(), net.empty_decision()
+    task, aside = net._task(net._stream(X), y.numpy(), net._state), net.decision.empty()
     aside.grow(10)
     with nothing_waits_for_the_gpu():
-        for block in learning.blocks(net, samples, columns):
-            aside.add(*learning.counted(net, *block))
+        for block in task.blocks():
+            aside.add(*block)
     assert aside.total.samples == 40_000
     assert 3_000 < aside.held.samples < 5_000
 

@@ -5,7 +5,6 @@ import torch
 
 from if2net import IF2Net
 from if2net.encoder.rowwise import ROWS
-from if2net.predicting import scored
 
 
 def learned():
@@ -22,7 +21,7 @@ def test_the_scores_of_all_samples_never_exist_at_once():
         shapes.append(tuple(scores.shape))
         return scores.argmax(dim=1)
 
-    found = scored(net, net.decision, X, None, False, best)
+    found = net._scored(X, None, False, net._solution(), best)
     assert shapes == [(ROWS["cpu"], 4)] * 4
     assert torch.equal(found, net.scores(X).argmax(dim=1))
     np.testing.assert_array_equal(net.predict(X), net.classes[found.numpy()])

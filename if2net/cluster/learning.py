@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +21,9 @@ from if2net.cluster.reading import Reader, Samples, rows_to_learn
 from if2net.cluster.worker import pack, unpack
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import Extractor
-from if2net.images.files import class_folders
-from if2net.images.folders import PIECE as FIRST
+from if2net.images.folders import BLOCK as FIRST
 from if2net.images.folders import ImageFolders
+from if2net.images.learning import LearnedImages
 from if2net.learner import IF2Net
 from if2net.progress import Show
 from if2net.tables import ROWS, Arrays, Table, feature_names
@@ -75,7 +75,7 @@ def learn(
         reader = Images(images_to_learn(list(rows), label), sight.load)
         here = Images(reader.columns, lambda: sight.extractor)
         beginning = _first_samples(dataset, here, first) if new else Samples(np.empty((0, 0)), here.labels(rows))
-    net.labels.check(inputs.labels(beginning.y, len(beginning.y)))
+    net.labels.extended(inputs.labels(beginning.y, len(beginning.y)))
     crew = Crew(
         pack(_empty(net, beginning)),
         reader,
@@ -111,13 +111,13 @@ def learn_images(
     *,
     workers: int | None = None,
     show: Show = lambda done, total, text="": None,
-) -> ImageFolders:
+) -> LearnedImages:
     """Learn folders of images as on one machine; all machines must find them under the same paths.
 
-    What could not be used is known to the folders that come back.
+    Images that could not be used are left out and named in the result.
     """
     sight = sight_for(net, backbone, _room(net, workers)[0])
-    images = ImageFolders(folders, sight.extractor)
+    images = ImageFolders([folder.absolute() for folder in folders], sight.extractor)  # as the workers name them
     files, done = images.files, 0
 
     def report(rows: int) -> None:
@@ -125,9 +125,9 @@ def learn_images(
         done += rows
         show(done, len(files))
 
-    dataset = _dataset_of_files(files.paths, folders)
-    learn(net, dataset, backbone=sight, workers=workers, first=FIRST, report=report, refused=files.refused)
-    return images
+    dataset = _dataset_of_files(images.labels)
+    learn(net, dataset, backbone=sight, workers=workers, first=FIRST, report=report, refused=files.left_out)
+    return LearnedImages.of(images)
 
 
 def _dataset_of(tables: Sequence[Table]) -> Dataset:
@@ -144,10 +144,9 @@ def _dataset_of(tables: Sequence[Table]) -> Dataset:
     return numbers.map_batches(read, batch_size=1)
 
 
-def _dataset_of_files(paths: Sequence[Path], folders: Sequence[Path]) -> Dataset:
+def _dataset_of_files(labels: Mapping[Path, str]) -> Dataset:
     """Only their names: whoever counts an image reads it."""
-    labels = {path: name for folder in folders for name, files in class_folders(folder).items() for path in files}
-    rows = [{"path": str(path.absolute()), "label": labels[path]} for path in paths]
+    rows = [{"path": str(path.absolute()), "label": label} for path, label in labels.items()]
     return imported_ray().data.from_items(rows, override_num_blocks=math.ceil(len(rows) / BLOCK))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from if2net import snapshot
 from if2net.cluster.reading import Reader
 from if2net.config import Config
 from if2net.learner import IF2Net
@@ -36,14 +35,14 @@ class Part:
 
 
 def pack(net: IF2Net) -> Part:
-    arrays = {name: tensor.cpu().numpy() for name, tensor in snapshot.take(net).items()}
+    arrays = {name: tensor.cpu().numpy() for name, tensor in net.tensors().items()}
     return Part(net.config.as_dict(), arrays, list(net.labels.known))
 
 
 def unpack(part: Part, device: str) -> IF2Net:
     """The learner again. The arrays are copied: where they come from, they may not be written to."""
     net = IF2Net(Config.of(**{**part.settings, "device": device}))
-    snapshot.put(net, {name: torch.tensor(array) for name, array in part.arrays.items()}, part.classes, tasks=1)
+    net.restore({name: torch.tensor(array) for name, array in part.arrays.items()}, part.classes, tasks=1)
     return net
 
 

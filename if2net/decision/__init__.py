@@ -1,8 +1,8 @@
-"""Algorithm 2, decision-making. Knows nothing of tasks, files or the screen."""
+"""Algorithm 2, decision making: the output layer. It knows nothing of files or the screen."""
 
 from if2net.decision.analytic import Analytic
 from if2net.decision.gradient import ElasticGradient, Gradient
-from if2net.decision.layer import DecisionLayer, Progress, Report, RuleConfig
+from if2net.decision.layer import DecisionLayer, Progress, Report, RuleConfig, Task
 
 RULES: dict[str, type[DecisionLayer]] = {
     "analytic": Analytic,
@@ -10,4 +10,4 @@ RULES: dict[str, type[DecisionLayer]] = {
     "ewc": ElasticGradient,
 }
 
-__all__ = ["RULES", "Analytic", "DecisionLayer", "Gradient", "Progress", "Report", "RuleConfig"]
+__all__ = ["RULES", "Analytic", "DecisionLayer", "Gradient", "Progress", "Report", "RuleConfig", "Task"]

@@ -1,39 +1,54 @@
-"""The analytic rule (ours, the default): β is at any time the joint ridge solution of everything learned."""
+"""The analytic rule, the default: β is always the joint ridge solution of everything learned."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
-from if2net.decision.layer import DecisionLayer, RuleConfig, thinning
-from if2net.decision.ridge import absolute_ridge, factor, solve, solve_by
-from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, check_ridge, choose_ridge
+from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task, thinning
+from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
+from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.statistics import one_hot
-from if2net.decision.updated import MOST_ROWS, UpdatedInverse
+from if2net.errors import InputError
+from if2net.interrupts import uninterrupted
 
-# The ridge is chosen on about so many classes, evenly picked, where there are more than four times as many.
+# The ridge is chosen on about this many evenly spaced classes where there are more than four times as many.
 CHOOSING_CLASSES = 64
-# Where a layer is at least so wide, solving it again for a few samples is worth avoiding.
+# For a layer at least this wide, memory for a second G and solving again for a few samples are worth avoiding.
 WIDE = 2048
-# β is solved again, and the ridge chosen again, at the latest when so large a share of the samples is new.
+# At most this many samples are added without a new factorisation; with more, the corrections cost as much.
+FEW = 128
+# β is solved again, and the ridge chosen again, at the latest when this share of the samples is new.
 NEW_SHARE = 0.02
+# A wide layer counts at most this many samples in place, since undoing them after Ctrl-C must not take long ...
+IN_PLACE = 16_384
+# ... and only while their squares are at most this many times those of everything learned: larger ones would leave
+# rounding errors behind when they are undone.
+IN_PLACE_SQUARES = 8
+# After forgetting, the rest must be this many times the rounding of what was there.
+ROUNDINGS_LEFT = 100
 
 
 class Analytic(DecisionLayer):
     """β_t = β_{t−1} + (G_t + αI)⁻¹V_tᵀ(Y_t − V_tβ_{t−1}), which by induction is (G_t + αI)⁻¹Q_t.
 
-    The exact minimiser of ‖V_tβ − Y_t‖² + α(β − β_{t−1})ᵀP_t⁻¹(β − β_{t−1}): the joint ridge solution, whatever
-    the order or the split of the data. β is solved only when somebody asks for it, and then by the second form. A
-    few samples for a wide layer go by the first: α stays as it is for a while, and the factor is kept for the next.
+    It is the exact minimiser of ‖V_tβ − Y_t‖² + α(β − β_{t−1})ᵀP_t⁻¹(β − β_{t−1}): the joint ridge solution,
+    whatever the order or the split of the data. β is solved when it is first needed, by the second form. A few
+    samples for a wide layer use the first form: α stays as it is for a while, and the factor is kept.
     """
+
+    exact = True
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         super().__init__(width, config, dtype, device)
         self._beta: Tensor | None = None
         self._ridge: float | None = None
-        self._keeps_factor = False  # it is as large as G: only for those who learn a few samples at a time
+        self._keeps_factor = False  # it is as large as G, and only useful when a few samples come at a time
         self._inverse: UpdatedInverse | None = None
 
     @property
@@ -53,19 +68,37 @@ class Analytic(DecisionLayer):
             alpha = absolute_ridge(self.G, self.ridge)
             if self.config.ridge is not None:
                 check_ridge(self.G, alpha)
-            if self._keeps_factor:  # in G's own precision: nothing will correct what it adds to β later
+            if self._keeps_factor:  # in the precision of G, since later updates of β are not corrected
                 self._inverse = UpdatedInverse(factor(self.G, alpha))
                 self._beta = solve_by(self._inverse.lower, self.G, self.Q, alpha)
             else:
                 self._beta = solve(self.G, self.Q, alpha)
         return self._beta
 
-    def few(self, samples: int) -> bool:
-        """Whether so many samples are few beside the width, so that `update` is the way to add them."""
-        return self.width >= WIDE and samples <= min(MOST_ROWS, NEW_SHARE * self.total.samples)
+    # ------------------------------------------------------------------ learning
+
+    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
+        """Count a task: in place where that saves much, else aside, so that Ctrl-C leaves the layer as it was."""
+        if self.classes and self._is_few(task.samples) and task.in_memory:
+            V, y, held = (torch.cat(parts) for parts in zip(*task.blocks(), strict=True))
+            with uninterrupted():
+                self.update(V, y, held, task.classes)
+                commit(self)
+            return
+        self._keeps_factor = False
+        in_place = self.classes and self.width >= WIDE and task.in_memory and task.samples <= IN_PLACE
+        if in_place and self._learn_in_place(task, commit):
+            return
+        aside = self._counted_aside(task)
+        with uninterrupted():
+            if self.classes:
+                self.merge(aside, torch.arange(task.classes, device=aside.counts.device), task.classes)
+                commit(self)
+            else:
+                commit(aside)
 
     def update(self, V: Tensor, y: Tensor, held: Tensor, classes: int) -> None:
-        """Add a few samples in place. Where a factor is kept β moves with them, at the price of a few products."""
+        """Add a few samples in place. Where a factor is kept, β is updated with a few products."""
         inverse, beta, ridge = self._inverse, self._beta, self._ridge
         fresh = inverse is not None and beta is not None and self._is_fresh(inverse, V)
         if inverse is not None and beta is not None and fresh:
@@ -78,21 +111,80 @@ class Analytic(DecisionLayer):
         if fresh:
             self._beta, self._inverse, self._ridge = beta, inverse, ridge
 
-    def _is_fresh(self, inverse: UpdatedInverse, V: Tensor) -> bool:
-        """Whether the factor may serve for these samples, too: few are new, and α = ridge · tr(G)/S hardly moves."""
-        new = inverse.trace + float(V.double().square().sum())
-        return self.few(inverse.rows + len(V)) and new <= NEW_SHARE * (self.total.trace - inverse.trace)
+    def _is_few(self, samples: int) -> bool:
+        """Return whether `update` is the faster way to add this many samples."""
+        return self.width >= WIDE and samples <= min(FEW, NEW_SHARE * self.total.samples)
 
-    def settle(self) -> None:
-        """Let go of the factor; β will be solved from the statistics alone."""
-        self._keeps_factor = False
-        if self._inverse is not None and self._inverse.rows:
-            self._changed()
-        self._inverse = None
+    def _is_fresh(self, inverse: UpdatedInverse, V: Tensor) -> bool:
+        """Return whether the factor may serve for these samples, too: few are new, and α hardly moves."""
+        new = inverse.trace + float(V.double().square().sum())
+        return self._is_few(inverse.rows + len(V)) and new <= NEW_SHARE * (self.total.trace - inverse.trace)
+
+    def _counted_aside(self, task: Task) -> Analytic:
+        aside = self.empty()
+        aside.grow(task.classes)
+        for block in task.blocks():
+            aside.add(*block)
+        task.check()
+        return aside
+
+    def _learn_in_place(self, task: Task, commit: Callable[[DecisionLayer], None]) -> bool:
+        """Count a task without a second G. Undo it after Ctrl-C, and where its samples are too large (False)."""
+        before, most, squares, done, whole = self.classes, IN_PLACE_SQUARES * self.total.trace, 0.0, 0, False
+        try:
+            self.grow(task.classes)
+            for block in task.blocks():
+                squares += float(torch.linalg.vector_norm(block[0])) ** 2
+                if squares > most:
+                    return False
+                with uninterrupted():
+                    self.add(*block)
+                    done += 1
+                del block  # its memory serves for the next one
+            with uninterrupted():
+                commit(self)
+                whole = True
+        finally:
+            if not whole:
+                with uninterrupted():
+                    for block in islice(task.blocks(), done):
+                        self.subtract(*block)
+                    self.keep(torch.arange(before, device=self.counts.device))
+        return True
+
+    # ------------------------------------------------------------------ forgetting and merging
+
+    def forget(self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
+        """Remove samples that were learned, all of them or, after an error, none."""
+        aside = self._counted_aside(task)
+        left = (self.counts > aside.counts).nonzero().flatten()
+        if len(left) == 0:
+            commit(self.empty(), [])  # not even rounding errors are left
+            return
+        self._check_precision_left(aside)
+        with uninterrupted():
+            self.total.take_out(aside.total)
+            self.held.take_out(aside.held)
+            self.keep(left)
+            commit(self, left.tolist())
+
+    def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
+        self.grow(classes)
+        self.total.merge(other.total, columns)
+        self.held.merge(other.held, columns)
+        self._changed()
+
+    def _check_precision_left(self, aside: Analytic) -> None:
+        before, removed = self.total.trace, aside.total.trace
+        if before - removed < ROUNDINGS_LEFT * torch.finfo(self.G.dtype).eps * before:
+            raise InputError(
+                "The samples to forget are so much larger than the remaining ones that these would be lost in "
+                "rounding. Learn the samples that stay in a new learner, or use dtype='float64' from the start."
+            )
 
     def subtract(self, V: Tensor, y: Tensor, held: Tensor) -> None:
         self.total.subtract(V, y)
-        self.held.subtract(*self._chosen(V, y, held))
+        self.held.subtract(*self._held_part(V, y, held))
         self._changed()
 
     def keep(self, columns: Tensor) -> None:
@@ -100,16 +192,18 @@ class Analytic(DecisionLayer):
         self.held.keep(columns)
         self._changed()
 
-    def take_out(self, other: Analytic) -> None:
-        """What another has counted of the same classes."""
-        self.total.take_out(other.total)
-        self.held.take_out(other.held)
-        self._changed()
+    # ------------------------------------------------------------------ derived values
 
-    def merge(self, other: Analytic, columns: Tensor) -> None:
-        self.total.merge(other.total, columns)
-        self.held.merge(other.held, columns)
-        self._changed()
+    def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        if self._beta is not None:
+            yield "beta", self._beta
+        if self._ridge is not None:
+            yield "ridge", torch.tensor([self._ridge], dtype=torch.float64)
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        super().restore(tensors)
+        self._beta = tensors["beta"].to(self.device) if "beta" in tensors else None
+        self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
 
     def _projector_alpha(self) -> float:
         return absolute_ridge(self.G, self.ridge)
@@ -117,10 +211,49 @@ class Analytic(DecisionLayer):
     def _fit_temperature(self) -> float:
         if not 0 < self.held.samples < self.total.samples:
             return super()._fit_temperature()
-        # The β that has not seen the held-out samples: with the final one they would look too easy.
+        # With a β that has not seen the held-out samples: they would look too easy to the final one.
         fitting = self.fitting
         return temperature(solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, self.ridge)), self.held)
 
     def _changed(self) -> None:
         super()._changed()
         self._beta = self._ridge = self._inverse = None
+
+
+class UpdatedInverse:
+    """The inverse of M + VᵀV, from the Cholesky factor of M = G + αI and the rows V that came later (Woodbury).
+
+    With W = M⁻¹Vᵀ: (M + VᵀV)⁻¹ = M⁻¹ − W(I + VW)⁻¹Wᵀ.
+
+    >>> M, V = 3 * torch.eye(4), torch.ones(1, 4)
+    >>> inverse = UpdatedInverse(torch.linalg.cholesky(M))
+    >>> gain = inverse.grow(V)
+    >>> torch.allclose((M + V.T @ V) @ gain, V.T)
+    True
+    """
+
+    def __init__(self, lower: Tensor) -> None:
+        self.lower = lower
+        self.V: Tensor | None = None
+        self.W: Tensor | None = None
+
+    @property
+    def rows(self) -> int:
+        return 0 if self.V is None else len(self.V)
+
+    @property
+    def trace(self) -> float:
+        """tr(VᵀV) of the rows that came later."""
+        return 0.0 if self.V is None else float(self.V.double().square().sum())
+
+    def grow(self, V: Tensor) -> Tensor:
+        """Add rows, and return their gain (M + VᵀV)⁻¹Vᵀ, by which β moves."""
+        V = V.to(self.lower.dtype)
+        new = apply_inverse(self.lower, V.T)
+        rows = V if self.V is None else torch.cat([self.V, V])
+        W = new if self.W is None else torch.cat([self.W, new], dim=1)
+        inner = rows @ W
+        inner.diagonal().add_(1.0)
+        gain = new - W @ torch.linalg.solve(inner, rows @ new)
+        self.V, self.W = rows, W
+        return gain

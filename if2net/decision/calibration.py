@@ -1,9 +1,9 @@
-"""Temperature for probabilities, fitted on held-out statistics: no sample is kept for it.
+"""The temperature of the probabilities, fitted on held-out statistics, without keeping samples.
 
-The statistics hold the mean score of each class and the spread of all scores around these means. Scores drawn
-from such a model stand in for the held-out samples, and the temperature is the one that gives their true classes
-the highest likelihood. Two things the statistics cannot tell are assumed: tails like Student's t with 4 degrees
-of freedom, and a score that strays most where its class mean is undecided, like a Bernoulli variance m(1 − m).
+The statistics give the mean score of each class and the spread of all scores around these means. Scores drawn from
+this model stand in for the held-out samples, and the temperature maximises the likelihood of their true classes. Two
+assumptions fill in what the statistics do not contain: the tails are those of Student's t with 4 degrees of freedom,
+and a score varies most where its class mean is undecided, like a Bernoulli variance m(1 − m).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOWEST, HIGHEST = math.log(1e-3), math.log(1e2)
 
 
 def temperature(beta: Tensor, held: Statistics) -> float:
-    """The τ of softmax(scores / τ) for this β; 1 where there is nothing to fit it on."""
+    """Return the τ of softmax(scores / τ) for this β; 1 where fewer than two classes have held-out samples."""
     seen = held.counts > 0
     if int(seen.sum()) < 2:
         return 1.0
@@ -31,19 +31,19 @@ def temperature(beta: Tensor, held: Statistics) -> float:
     low, high = LOWEST, HIGHEST
     for _ in range(40):  # golden-section search; the likelihood has one peak in log τ
         left, right = high - (high - low) * 0.618034, low + (high - low) * 0.618034
-        if _surprise(scores, labels, left) < _surprise(scores, labels, right):
+        if _cross_entropy(scores, labels, left) < _cross_entropy(scores, labels, right):
             high = right
         else:
             low = left
     return math.exp((low + high) / 2)
 
 
-def _surprise(scores: Tensor, labels: Tensor, log_temperature: float) -> float:
+def _cross_entropy(scores: Tensor, labels: Tensor, log_temperature: float) -> float:
     return float(torch.nn.functional.cross_entropy(scores / math.exp(log_temperature), labels))
 
 
 def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
-    """Scores like those of the held-out samples, with their classes."""
+    """Draw scores like those of the held-out samples, with their classes."""
     beta, counts = beta.to(held.G.dtype), held.counts.double()
     share = (counts / counts.sum()).unsqueeze(1)
     means = (held.Q.double().T @ beta.double()) / counts.clamp(min=1).unsqueeze(1)  # row k: mean scores of class k

@@ -1,17 +1,18 @@
 """The paper's own rules: β ← β − ηP∇, and the same with the EWC penalty (IF2Net-EWC).
 
-P is positive definite, so with enough steps these rules reach the new task's own optimum and forget: the step and
-the number of epochs silently set how much. Prefer the analytic rule; these are here because they are the paper.
+P is positive definite, so with enough steps these rules reach the optimum of the new task alone and forget. The step
+and the number of epochs set how much. Prefer the analytic rule; these rules reproduce the paper.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
 
-from if2net.decision.layer import DecisionLayer, Report, RuleConfig
+from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.projector import RecursiveProjector, free_share, projector
 from if2net.decision.statistics import one_hot
 from if2net.errors import ConfigurationError, unknown
@@ -21,7 +22,7 @@ INITIALISATIONS = ("analytic", "random")
 
 
 def closed_form(V: Tensor, Y: Tensor, mu: float) -> Tensor:
-    """Remark 1, β₁*: (VᵀV + μI)⁻¹VᵀY where N ≥ S, and Vᵀ(VVᵀ + μI)⁻¹Y where N < S; whichever is smaller."""
+    """Return β₁* of Remark 1: (VᵀV + μI)⁻¹VᵀY where N ≥ S, and Vᵀ(VVᵀ + μI)⁻¹Y where N < S."""
     V64, Y64 = V.double(), Y.double()
     tall = len(V) >= V.shape[1]
     system = V64.T @ V64 if tall else V64 @ V64.T
@@ -30,18 +31,18 @@ def closed_form(V: Tensor, Y: Tensor, mu: float) -> Tensor:
     system.diagonal().add_(mu)
     lower, failed = torch.linalg.cholesky_ex(system)
     if failed.item() or mu < 1e3 * rounding:
-        # μ = 2⁻³⁰ drowns in the rounding of VᵀV, but seldom in that of V: solve by its singular values.
+        # μ = 2⁻³⁰ is below the rounding of VᵀV, but seldom below that of V: solve by its singular values.
         samples, values, features = torch.linalg.svd(V64, full_matrices=False)
         values = torch.where(values > values[0] * max(V.shape) * torch.finfo(values.dtype).eps, values, 0.0)
-        found = features.T @ ((values / (values.square() + mu)).unsqueeze(1) * (samples.T @ Y64))
+        beta = features.T @ ((values / (values.square() + mu)).unsqueeze(1) * (samples.T @ Y64))
     else:
         solved = torch.cholesky_solve(right, lower)
-        found = solved if tall else V64.T @ solved
-    return found.to(V.dtype)
+        beta = solved if tall else V64.T @ solved
+    return beta.to(V.dtype)
 
 
 class Gradient(DecisionLayer):
-    """The paper's rule. It needs the whole task at once, goes over it `epochs` times, and reports as it goes."""
+    """The paper's rule. It needs the whole task at once and makes `epochs` passes over it."""
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         if config.projector not in PROJECTORS:
@@ -49,11 +50,9 @@ class Gradient(DecisionLayer):
         if config.initialisation not in INITIALISATIONS:
             raise unknown("initialisation", config.initialisation, INITIALISATIONS)
         if not 0 < config.step < 2:
-            raise ConfigurationError(
-                f"The step is a share of 1/λmax and must lie between 0 and 2, not at {config.step}."
-            )
-        # α = 0.1 is far under the rounding of a float32 G, and P multiplies what rounding leaves of old directions:
-        # in float32 some runs diverge. So these rules compute in float64, whatever the encoder's precision.
+            raise ConfigurationError(f"The step is a share of 1/λmax and must be between 0 and 2, not {config.step}.")
+        # α = 0.1 is far below the rounding of a float32 G, and P amplifies that rounding: some float32 runs diverge.
+        # So these rules compute in float64, whatever the precision of the encoder.
         super().__init__(width, config, torch.float64, device)
         self._beta = torch.zeros(width, 0, dtype=torch.float64, device=device)
         self.tasks = 0
@@ -72,8 +71,17 @@ class Gradient(DecisionLayer):
         more = classes - self._beta.shape[1]
         self._beta = torch.cat([self._beta, self._beta.new_zeros(self.width, more)], dim=1)
 
-    def learn(self, V: Tensor, y: Tensor, held: Tensor, report: Report | None = None) -> None:
-        """Learn one task, then count its representations among those that must not be disturbed."""
+    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
+        """Learn one task in a copy of this layer."""
+        V, y, held = (torch.cat(parts) for parts in zip(*task.blocks(), strict=True))
+        task.check()
+        learned = copy.deepcopy(self)
+        learned.grow(task.classes)
+        learned.learn_task(V, y, held, report)
+        commit(learned)
+
+    def learn_task(self, V: Tensor, y: Tensor, held: Tensor, report: Report | None = None) -> None:
+        """Learn one task in place, then add its representations to those that must not be disturbed."""
         generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.tasks)
         V = V.double()
         Y = one_hot(y, self.classes, V.dtype)
@@ -113,12 +121,12 @@ class Gradient(DecisionLayer):
 
     def _descend(self, V: Tensor, Y: Tensor, generator: torch.Generator, report: Report | None) -> None:
         P = self._projector()
-        VP = V @ P  # P stays as it is during a task, so P∇ = (VP)ᵀ(Vβ − Y)/B costs no product with P a step
+        VP = V @ P  # P is fixed during a task, so P∇ = (VP)ᵀ(Vβ − Y)/B needs no product with P in each step
         free = free_share(P)
         anchor = self._beta.clone()
         step = self.config.step / self._curvature(V, VP, generator)
         for epoch in range(self.config.epochs):
-            loss = torch.zeros((), dtype=torch.float64, device=V.device)  # on the device: no waiting for it
+            loss = torch.zeros((), dtype=torch.float64, device=V.device)  # read once per epoch, since reading waits
             for batch in self._mini_batches(len(V), generator):
                 residual = V[batch] @ self._beta - Y[batch]
                 moved = self._beta - step / len(batch) * (VP[batch].T @ residual)  # the paper's (OBP)
@@ -132,9 +140,10 @@ class Gradient(DecisionLayer):
         return order.split(self.config.batch_size)
 
     def _curvature(self, V: Tensor, VP: Tensor, generator: torch.Generator) -> float:
-        """The largest λmax of P·VᵀV/B of any mini-batch, from the small matrix VPVᵀ/B with the same eigenvalues.
+        """Return the largest λmax of P·VᵀV/B over the mini-batches of one epoch.
 
-        One epoch's mini-batches, all of them: a single far-out sample is enough to make a larger step diverge.
+        The small matrix VPVᵀ/B has the same eigenvalues. All mini-batches count: a single distant sample is enough
+        to make a larger step diverge.
         """
         largest = 1e-12
         for batch in self._mini_batches(len(V), generator):
@@ -143,7 +152,7 @@ class Gradient(DecisionLayer):
         return largest
 
     def _hold(self, moved: Tensor, steps: Tensor) -> Tensor:
-        """What is left of a movement away from the old β, given each row's ηP; all of it without a penalty."""
+        """Return the part of a movement away from the old β that the penalty allows, given each row's ηP."""
         return moved
 
     def _finish_task(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> None:
@@ -156,8 +165,8 @@ class ElasticGradient(Gradient):
     """IF2Net-EWC: the penalty μ·ΣF_t⊙(β − β_{T−1})², one term anchored at the latest β (Remark 2).
 
     An explicit step along the penalty diverges once ημF > 2, and a step small enough for the largest F learns
-    nothing. So the penalty's step is implicit, with the projector's diagonal in place of P: what the projected step
-    moved is divided by 1 + ημ·diag(P)·F.
+    nothing. So the penalty's step is implicit, with the projector's diagonal in place of P: the projected step is
+    divided by 1 + ημ·diag(P)·F.
     """
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:

@@ -1,4 +1,4 @@
-"""What all rules share: the statistics of everything learned, and a β that some rule derives from them."""
+"""The output layer: what the analytic, gradient and EWC rules have in common."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -13,18 +14,30 @@ from torch import Tensor
 from if2net.decision.calibration import temperature
 from if2net.decision.projector import free_share, projector
 from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import pack, unpack
+from if2net.errors import ConfigurationError
+
+# The ridge and the temperature are chosen on about this many evenly spaced features where there are more than four
+# times as many: the factorisation for the choice is then small beside the one of all features.
+CHOOSING_FEATURES = 2048
+
+# V, the class (column of Q) of each row, and the mask of the held-out rows.
+Block = tuple[Tensor, Tensor, Tensor]
+# What a rule reports while it works: task, epoch, loss and tr(P)/S.
+Progress = dict[str, float]
+Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True)
 class RuleConfig:
-    """Every number of Algorithm 2. The gradient and EWC rules read all of them, the analytic one two."""
+    """The settings of Algorithm 2. The analytic rule reads the first two, the gradient and EWC rules the others."""
 
-    ridge: float | None = None  # relative to tr(G)/S; chosen on held-out statistics when not given
-    holdout: float = 0.1  # share of the samples, picked by their content, that choose the ridge
+    ridge: float | None = None  # relative to tr(G)/S; chosen on held-out statistics when None
+    holdout: float = 0.1  # share of the samples, selected by their content, that choose the ridge
     alpha: float = 0.1  # the projector's α; the paper's value
     projector: str = "exact"  # or `recursive`, the paper's; or `batch-mean`, OWM's
     initialisation: str = "analytic"  # of the first task (Remark 1); or `random`
-    initial_samples: int | None = None  # how many samples of the first task it sees; all when not given
+    initial_samples: int | None = None  # samples of the first task that it uses; all when None
     mu: float = 2.0**-30  # μ of Remark 1; the paper's value
     epochs: int = 5
     batch_size: int = 64
@@ -33,13 +46,23 @@ class RuleConfig:
     seed: int = 0
 
 
-# The ridge and the temperature are chosen on about so many features, evenly picked, where there are more than four
-# times as many: the factorisation that the choice needs is then small beside the one of everything.
-CHOOSING_FEATURES = 2048
+@dataclass(frozen=True)
+class Task:
+    """The samples of one task, encoded block by block.
+
+    `blocks` starts an iteration over them, as often as it is called. `check` raises an error if a sample of a block
+    that has been iterated over cannot be used; samples in host memory are only checked on their way to a GPU.
+    """
+
+    samples: int
+    classes: int  # known so far, those of the task included
+    blocks: Callable[[], Iterator[Block]]
+    check: Callable[[], None]
+    in_memory: bool = True
 
 
 def thinning(count: int, enough: int) -> slice:
-    """Every k-th of so many, so that about `enough` are left; all of them where that would not save much.
+    """Return a slice that takes every k-th of `count` items and leaves about `enough`; all where that saves little.
 
     >>> thinning(6785, 2048), thinning(10_000, 2048)
     (slice(None, None, 1), slice(None, None, 5))
@@ -47,24 +70,30 @@ def thinning(count: int, enough: int) -> slice:
     return slice(None, None, 1 if count <= 4 * enough else math.ceil(count / enough))
 
 
-# What a rule reports while it works: task, epoch, loss and tr(P)/S.
-Progress = dict[str, float]
-Report = Callable[[Progress], None]
-
-
 class DecisionLayer(ABC):
-    """Statistics of everything learned, and a β that some rule derives from them.
+    """Statistics of everything learned, and the output weights β that a rule derives from them.
 
-    `held` are those samples once more whose content picks them for choosing the ridge; they count in the final β as
-    well. Of a wide layer `held` has only some features.
+    `held` counts the held-out samples a second time, to choose the ridge; they are part of `total` as well. For a
+    wide layer, `held` has only some of the features.
+
+    Changes become visible through a `commit` function, which the caller passes: a rule prepares its change, and
+    calls `commit` with the layer that is valid from then on. After an error or Ctrl-C before that call, the layer
+    is as it was.
     """
+
+    exact: ClassVar[bool] = False  # whether forgetting and merging equal training on the remaining or joined data
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         self.config = config
+        self.dtype, self.device = dtype, device
         self.total = Statistics(width, dtype, device)
         self.features = thinning(width, CHOOSING_FEATURES)
         self.held = Statistics(len(range(width)[self.features]), dtype, device)
         self._temperature: float | None = None
+
+    def empty(self) -> Self:
+        """Return a layer of the same kind that has learned nothing."""
+        return type(self)(self.width, self.config, self.dtype, self.device)
 
     @property
     def width(self) -> int:
@@ -76,12 +105,12 @@ class DecisionLayer(ABC):
 
     @property
     def counts(self) -> Tensor:
-        """Samples learned, by class."""
+        """Samples learned, per class."""
         return self.total.counts
 
     @property
     def G(self) -> Tensor:
-        """VᵀV of everything learned; the lower triangle counts."""
+        """VᵀV of everything learned; only the lower triangle is valid."""
         return self.total.G
 
     @property
@@ -90,7 +119,7 @@ class DecisionLayer(ABC):
 
     @property
     def fitting(self) -> Statistics:
-        """Of everything but the held-out samples, at the features that `held` has."""
+        """Statistics of everything but the held-out samples, for the features that `held` has."""
         return self.total.thinned(self.features).without(self.held)
 
     @property
@@ -100,9 +129,22 @@ class DecisionLayer(ABC):
 
     @property
     def temperature(self) -> float:
+        """The τ of the probabilities softmax(scores / τ)."""
         if self._temperature is None:
             self._temperature = self._fit_temperature()
         return self._temperature
+
+    @abstractmethod
+    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
+        """Learn a task."""
+
+    def forget(self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
+        """Remove samples. `commit` also receives the columns of the classes that still have samples."""
+        raise ConfigurationError("Only the analytic rule can forget exactly.")
+
+    def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
+        """Add what another layer has learned; its class k is column columns[k] of the `classes` here."""
+        raise ConfigurationError("Only the analytic rule can merge exactly.")
 
     def grow(self, classes: int) -> None:
         self.total.grow(classes)
@@ -111,26 +153,35 @@ class DecisionLayer(ABC):
 
     def add(self, V: Tensor, y: Tensor, held: Tensor) -> None:
         self.total.add(V, y)
-        self.held.add(*self._chosen(V, y, held))
+        self.held.add(*self._held_part(V, y, held))
         self._changed()
 
     def free_share(self) -> float:
-        """tr(P)/S after everything learned so far."""
+        """Return tr(P)/S, the share of directions that nothing learned so far uses."""
         return free_share(projector(self.G, self._projector_alpha()))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        yield from self.total.tensors("total")
-        yield from self.held.tensors("held")
+        """Yield the statistics by name, of G one triangle."""
+        for name, part in (("total", self.total), ("held", self.held)):
+            for key, tensor in part.tensors(name):
+                yield key, pack(tensor) if key.endswith(".G") else tensor
+
+    def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield what has been derived from the statistics so far; a copy that lacks it derives it again."""
+        yield from ()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        self.total.restore("total", tensors)
-        self.held.restore("held", tensors)
+        """Take over what `tensors` and `solved_tensors` yielded."""
+        for name, part in (("total", self.total), ("held", self.held)):
+            G = unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
+            parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}
+            part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
         self._changed()
 
-    def _chosen(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """What `held` counts: its features of the held-out rows.
+    def _held_part(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return what `held` counts of a block.
 
-        On a GPU all rows and a mask: to pick the rows is to wait until it knows how many they are.
+        On a GPU that is all rows with a mask: selecting the rows would make the host wait for their number.
         """
         some = V[:, self.features]
         if V.device.type == "cuda":
@@ -142,10 +193,11 @@ class DecisionLayer(ABC):
         return self.config.alpha
 
     def _fit_temperature(self) -> float:
-        """With β as it is: gradient rules have no other."""
+        """Fit the temperature with β as it is: the gradient rules have no other."""
         if self.held.samples and self.held.width == self.width:
             return temperature(self.beta, self.held)
         return temperature(self.beta, self.total)
 
     def _changed(self) -> None:
+        """Drop what was derived from the former statistics."""
         self._temperature = None

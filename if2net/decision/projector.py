@@ -1,4 +1,4 @@
-"""P = α(G + αI)⁻¹ projects onto the directions that the old representations do not use (the paper's P_t)."""
+"""P = α(G + αI)⁻¹, which projects onto the directions that the old representations do not use (the paper's P_t)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from if2net.errors import NumericalError
 
 
 def projector(G: Tensor, alpha: float) -> Tensor:
-    """P from G, by one Cholesky factor in float64. Prefer it: it has no rounding to accumulate.
+    """Return P from G, by one Cholesky factor in float64. Prefer it: it accumulates no rounding.
 
     >>> G = torch.zeros(2, 2, dtype=torch.float64); G[0, 0] = 1e6    # old data uses the first direction
     >>> projector(G, alpha=0.1).diagonal().round(decimals=3)
@@ -20,17 +20,17 @@ def projector(G: Tensor, alpha: float) -> Tensor:
 
 
 def free_share(P: Tensor) -> float:
-    """tr(P)/S: the share of directions still free to learn in."""
+    """Return tr(P)/S, the share of directions that are free."""
     return float(P.diagonal().mean())
 
 
 class RecursiveProjector:
     """The paper's recursion, batch by batch: P ← P − PVᵀ(αI + VPVᵀ)⁻¹VP, from P = I (Woodbury).
 
-    The faithful mode: it needs no G, but its rounding accumulates, so it runs in float64, keeps P symmetric and
-    stops as soon as P is no longer a projector's. With `batch_mean` each batch counts as its mean row, as in OWM:
-    cheaper, and how much is remembered then depends on the batch size. Looking at P waits for the device; who
-    updates at every step turns `checked` off and asks whether it is `healthy` now and then; P then changes in place.
+    The paper's own form. It needs no G, but its rounding accumulates. So it runs in float64, keeps P symmetric, and
+    raises an error when P can no longer be a projector. With `batch_mean` each batch counts as its mean row, as in
+    OWM: cheaper, but the result depends on the batch size. Checking P waits for the device. With `checked` off, P
+    changes in place, and the caller asks from time to time whether it is `healthy`.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class RecursiveProjector:
         PV = self.P @ V.T
         inner = V @ PV
         inner.diagonal().add_(self.alpha)
-        if len(V) == 1:  # a number is divided by: nothing to solve, and symmetric as it is
+        if len(V) == 1:  # a division is enough, and the result is symmetric
             return PV @ PV.T / inner
         change = PV @ torch.linalg.solve(inner, PV.T)
         return (change + change.T) / 2
 
 
 def healthy(P: Tensor) -> bool:
-    """Whether P can still be a projector's: its diagonal lies in (0, 1]."""
+    """Return whether P can be a projector: its diagonal lies in (0, 1]."""
     diagonal = P.diagonal()
     return bool(torch.isfinite(diagonal).all()) and float(diagonal.min()) > 0 and float(diagonal.max()) <= 1.001

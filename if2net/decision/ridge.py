@@ -1,9 +1,9 @@
-"""β = (G + αI)⁻¹Q through a Cholesky factor, and as accurate as float64 makes it.
+"""β = (G + αI)⁻¹Q through a Cholesky factor, with the accuracy of float64.
 
-The ridge is relative: α = ridge · tr(G)/S, so that it means the same at any width, scale and number of samples. The
-factor is a float32 one, which takes half the time and half the memory; what it gets wrong is then seen in float64,
-as the residual Q − (G + αI)β, and corrected by the same factor (iterative refinement). `benchmarks/accuracy.py` shows
-what that is worth.
+The ridge is relative: α = ridge · tr(G)/S means the same at any width, scale and number of samples. The factor is in
+float32, which takes half the time and half the memory. The residual Q − (G + αI)β is then computed in float64 and
+solved by the same factor to correct β (iterative refinement). `benchmarks/accuracy.py` measures the gain.
+`ridge_choice.py` chooses the ridge.
 """
 
 from __future__ import annotations
@@ -18,33 +18,44 @@ from torch.nn.functional import pad
 from if2net.decision.symmetric import cholesky, symmetric_norm, symmetric_product
 from if2net.errors import NumericalError
 
-# α must be so many times the rounding of G, or G + αI need not be positive definite.
+# α must be at least this many times the rounding of G, or G + αI need not be positive definite.
 ROUNDINGS = 4
-# How many columns are corrected at a time: what is in float64 stays small beside G.
+# Columns corrected at a time, so that the float64 buffers stay small beside G.
 COLUMNS = 512
-# On a CPU a G in float64 gets a float32 factor where it is so wide that this saves more than the corrections take.
-WIDE = 4096
-# There β is corrected until a correction is so small beside it, each being a tenth of the last at most.
-SMALL_ENOUGH = 1e-10
+# On a CPU, a float64 G at least this wide gets a float32 factor: narrower, the corrections cost more than it saves.
+FLOAT32_FACTOR_WIDTH = 4096
+# The corrections of a float64 β stop when one is smaller than this, relative to β.
+SMALL_CORRECTION = 1e-10
 
 
 class _DoesNotShrink(Exception):
-    """A float32 factor is too far from G + αI for its corrections to lead anywhere."""
+    """A float32 factor is too far from G + αI for its corrections to converge."""
 
 
 def absolute_ridge(G: Tensor, ridge: float) -> float:
-    """α = ridge · tr(G)/S, and `ridge` itself where nothing has been learned."""
+    """Return α = ridge · tr(G)/S, or `ridge` where nothing has been learned."""
     mean_diagonal = float(G.diagonal().double().mean())
     return ridge * mean_diagonal if mean_diagonal > 0 else ridge
 
 
 def rounding(G: Tensor, dtype: torch.dtype) -> float:
-    """Of G's largest eigenvalue, which is at most ‖G‖."""
+    """Return the rounding error of G's largest eigenvalue, which is at most ‖G‖."""
     return torch.finfo(dtype).eps * symmetric_norm(G)
 
 
+def check_ridge(G: Tensor, alpha: float) -> None:
+    """Raise an error where a given α is below the rounding of G: the answers would be meaningless."""
+    least = rounding(G, G.dtype)
+    if alpha < least:
+        raise NumericalError(
+            f"The ridge is too small for these features: α = {alpha:.3g} is below the rounding of G, "
+            f"{least:.3g}. Give a ridge {least / alpha:.2g} times as large, or None to have it chosen, "
+            "or use dtype='float64'."
+        )
+
+
 def factor(G: Tensor, alpha: float, dtype: torch.dtype | None = None) -> Tensor:
-    """The Cholesky factor of G + αI, for `apply_inverse`: in this precision, or else G's own, or float64 at need."""
+    """Return the Cholesky factor of G + αI in the given precision (default: that of G), or in float64 if it fails."""
     for precision in dict.fromkeys((dtype or G.dtype, torch.float64)):
         lower = cholesky(G, alpha, precision)
         if lower is not None:
@@ -60,7 +71,7 @@ def not_positive_definite(alpha: float) -> NumericalError:
 
 
 def apply_inverse(lower: Tensor, B: Tensor) -> Tensor:
-    """(LLᵀ)⁻¹B by two triangular solves, which unlike `cholesky_solve` do not copy the factor."""
+    """Return (LLᵀ)⁻¹B by two triangular solves, which unlike `cholesky_solve` do not copy the factor."""
     more = len(lower) - len(B)
     padded = pad(B.to(lower.dtype), (0, 0, 0, more)) if more else B.to(lower.dtype)
     half = torch.linalg.solve_triangular(lower, padded, upper=False)
@@ -68,8 +79,8 @@ def apply_inverse(lower: Tensor, B: Tensor) -> Tensor:
 
 
 def solve(G: Tensor, Q: Tensor, alpha: float) -> Tensor:
-    """β = (G + αI)⁻¹Q."""
-    wide = len(G) >= WIDE and G.device.type == "cpu"
+    """Return β = (G + αI)⁻¹Q."""
+    wide = len(G) >= FLOAT32_FACTOR_WIDTH and G.device.type == "cpu"
     if wide and G.dtype == torch.float64 and alpha >= ROUNDINGS * rounding(G, torch.float32):
         with suppress(_DoesNotShrink):
             return solve_by(factor(G, alpha, torch.float32), G, Q, alpha)
@@ -77,16 +88,16 @@ def solve(G: Tensor, Q: Tensor, alpha: float) -> Tensor:
 
 
 def solve_by(lower: Tensor, G: Tensor, Q: Tensor, alpha: float) -> Tensor:
-    """The same through a factor that is there already."""
+    """Return β = (G + αI)⁻¹Q, given the factor of G + αI."""
     if lower.dtype == torch.float64:
         return apply_inverse(lower, Q).to(Q.dtype)
     return torch.cat([_refined(lower, G, part, alpha) for part in Q.split(COLUMNS, dim=1)], dim=1)
 
 
 def _refined(lower: Tensor, G: Tensor, Q: Tensor, alpha: float) -> Tensor:
-    """β by β ← β + (LLᵀ)⁻¹(Q − (G + αI)β), with the residual in float64.
+    """Correct β by β ← β + (LLᵀ)⁻¹(Q − (G + αI)β), with the residual in float64.
 
-    Once where G was rounded to float32 itself: what is left then is less than that rounding does.
+    One correction is enough where G is in float32: the error left is below the rounding of G itself.
     """
     beta, before = apply_inverse(lower, Q).double(), math.inf
     while True:
@@ -95,7 +106,7 @@ def _refined(lower: Tensor, G: Tensor, Q: Tensor, alpha: float) -> Tensor:
         if G.dtype == torch.float32:
             return beta.to(Q.dtype)
         size = float(correction.norm())
-        if size <= SMALL_ENOUGH * float(beta.norm()):
+        if size <= SMALL_CORRECTION * float(beta.norm()):
             return beta
         if not size < before / 10:
             raise _DoesNotShrink

@@ -1,4 +1,8 @@
-"""The choice of the relative ridge on held-out statistics, which keep no samples."""
+"""The choice of the ridge on held-out statistics, which keep no samples.
+
+`choose_ridge` tries ridges in half decades. The held-out error of all of them comes from one factorisation
+(`RidgePath`), or from one eigendecomposition where the layer is narrow (`EigenPath`).
+"""
 
 from __future__ import annotations
 
@@ -7,44 +11,55 @@ import math
 import torch
 from torch import Tensor
 
-from if2net.decision.ridge import ROUNDINGS, absolute_ridge, rounding
-from if2net.decision.ridge_path import ridge_path
+from if2net.decision.ridge import (
+    ROUNDINGS,
+    absolute_ridge,
+    apply_inverse,
+    factor,
+    not_positive_definite,
+    rounding,
+)
 from if2net.decision.statistics import Statistics
+from if2net.decision.symmetric import symmetric, symmetric_product
 from if2net.errors import NumericalError
 
-# What is used where there is nothing to choose it on.
+# The ridge where there is nothing to choose it on.
 DEFAULT_RIDGE = 1e-3
-# Where the search starts: most choices are within reach of it.
+# The search starts here, since most choices are within reach of it.
 FIRST_CENTRE = 1e-2
 # The ends of the search.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
-# The squared error asks for more ridge than the accuracy does, so the smallest ridge within this factor of the least
-# error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams. Where the choice sees some
-# of the features only, a small ridge costs it less than it will cost all of them: there the factor is closer to 1.
+# The squared error prefers a larger ridge than the accuracy does, so the smallest ridge within this factor of the
+# least error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams. Where the choice
+# sees only some of the features, a small ridge looks better than it is, and the factor is closer to 1.
 SLACK, SLACK_OF_SOME = 1.05, 1.01
-# Fewer held-out samples than this say too little to choose by.
+# With fewer held-out samples than this the default is taken.
 ENOUGH_HELD_OUT = 10
-# Ridges are tried in half decades, up to so many of them from the centre of a path.
+# A path covers this many half decades on either side of its centre.
 REACH = 3
+# Lanczos steps: enough for three digits of the error 1.5 decades from the centre, where a step shrinks it by 0.7.
+STEPS = 16
+# Up to this width an eigendecomposition is faster on a CPU: see benchmarks/ridge_path.py.
+NARROW = 128
 
 
 def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) -> float:
-    """The smallest ridge whose β, solved without the held-out samples, fits them nearly as well as the best.
+    """Return the smallest ridge whose β, solved without the held-out samples, fits them nearly as well as the best.
 
-    The path around one centre is looked at first; where its end is the best, the search goes on from there. It
-    always starts at the same place, which makes the choice a function of the statistics and of nothing else.
+    The search looks at the path around one centre, and goes on from the end of that path while the end is best. It
+    always starts at the same centre, so the choice is a function of the statistics alone.
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
         return max(DEFAULT_RIDGE, smallest_ridge(fitting.G))
-    allowed = range(math.ceil(_place(smallest_ridge(fitting.G))), round(_place(LARGEST_RIDGE)) + 1)
-    centre, seen = max(round(_place(FIRST_CENTRE)), allowed.start), set[int]()
+    allowed = range(math.ceil(_half_decade(smallest_ridge(fitting.G))), round(_half_decade(LARGEST_RIDGE)) + 1)
+    centre, seen = max(round(_half_decade(FIRST_CENTRE)), allowed.start), set[int]()
     errors: dict[int, float] = {}
     while centre in allowed and centre not in seen:
         seen.add(centre)
         try:
             errors = _errors(fitting, held, centre, allowed)
-        except NumericalError:  # too small a ridge for these features
+        except NumericalError:  # the ridge is too small for these features
             centre += REACH
             continue
         best = min(errors, key=lambda place: errors[place])
@@ -56,35 +71,111 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
 
 
 def smallest_ridge(G: Tensor) -> float:
-    """The relative ridge below which rounding in G is larger."""
+    """Return the smallest relative ridge whose α is above the rounding of G."""
     mean_diagonal = float(G.diagonal().double().mean())
-    return max(
-        SMALLEST_RIDGE[G.dtype], ROUNDINGS * rounding(G, G.dtype) / mean_diagonal if mean_diagonal > 0 else 0.0
-    )
-
-
-def check_ridge(G: Tensor, alpha: float) -> None:
-    """A given ridge may be below the rounding of G: the answers would be nonsense, and look like any others."""
-    least = rounding(G, G.dtype)
-    if alpha < least:
-        raise NumericalError(
-            f"The ridge is too small for these features: α = {alpha:.3g} is below the rounding of G, "
-            f"{least:.3g}. Give one that is {least / alpha:.2g} times as large, or none, so that it is chosen; "
-            "or use dtype='float64'."
-        )
+    above_rounding = ROUNDINGS * rounding(G, G.dtype) / mean_diagonal if mean_diagonal > 0 else 0.0
+    return max(SMALLEST_RIDGE[G.dtype], above_rounding)
 
 
 def _errors(fitting: Statistics, held: Statistics, centre: int, allowed: range) -> dict[int, float]:
-    """The held-out error at every allowed half decade within reach of the centre."""
+    """Return the held-out error at each allowed half decade within reach of the centre."""
     path = ridge_path(fitting, held, absolute_ridge(fitting.G, _ridge(centre)))
     places = [place for place in range(centre - REACH, centre + REACH + 1) if place in allowed]
     return {place: path.error(absolute_ridge(fitting.G, _ridge(place))) for place in places}
 
 
-def _ridge(place: int) -> float:
-    """Places are half decades: 10^(place/2)."""
-    return 10.0 ** (place / 2)
+def _ridge(half_decade: int) -> float:
+    return 10.0 ** (half_decade / 2)
 
 
-def _place(ridge: float) -> float:
-    return 2 * math.log10(ridge) - 1e-9  # so that a ridge that is a half decade stays one when rounded up
+def _half_decade(ridge: float) -> float:
+    return 2 * math.log10(ridge) - 1e-9  # a ridge that is exactly a half decade keeps it when rounded up
+
+
+def ridge_path(fitting: Statistics, held: Statistics, centre: float) -> RidgePath | EigenPath:
+    """Return the path that is faster at this width."""
+    narrow = fitting.width <= NARROW and fitting.G.device.type == "cpu"
+    return (EigenPath if narrow else RidgePath)(fitting, held, centre)
+
+
+class RidgePath:
+    """Held-out errors of β(α) = (G + αI)⁻¹Q for any α, at the cost of one factorisation.
+
+    With M = G + α₀I the system is (I + (α − α₀)M⁻¹)β = M⁻¹Q. The Krylov space of M⁻¹ and M⁻¹q does not depend on α,
+    so a few Lanczos steps for each column q give K and a tridiagonal T with M⁻¹K ≈ KT, and then
+    β(α) ≈ ‖M⁻¹q‖ K(I + (α − α₀)T)⁻¹e₁ for every α at once. It is exact at α₀, and good within two decades of it.
+    """
+
+    def __init__(self, fitting: Statistics, held: Statistics, centre: float) -> None:
+        self.centre = centre
+        lower = factor(fitting.G, centre)
+        start = apply_inverse(lower, fitting.Q)
+        self.length = start.norm(dim=0)
+        self.K, self.T = _lanczos(lower, start, min(STEPS, fitting.width))
+        self._project(held)
+
+    def _project(self, held: Statistics) -> None:
+        """Compute KᵀG_hK and KᵀQ_h, from which every held-out error follows."""
+        flat = self.K.flatten(end_dim=1).to(held.G.dtype)
+        product = symmetric_product(held.G, flat.T).T.reshape(self.K.shape).to(self.K.dtype)
+        self.curvature = (self.K @ product.mT).double()
+        self.slope = torch.linalg.vecdot(self.K, held.Q.T[:, None].to(self.K.dtype)).double()
+        self.samples = held.samples
+
+    def coordinates(self, alpha: float) -> Tensor:
+        """Return z with β(α) ≈ Kz, one row per class."""
+        steps = self.T.shape[1]
+        identity = torch.eye(steps, dtype=torch.float64, device=self.T.device)
+        system = identity + (alpha - self.centre) * self.T.double()
+        return torch.linalg.solve(system, self.length.double()[:, None] * identity[0])
+
+    def error(self, alpha: float) -> float:
+        """Return ‖V_hβ − Y_h‖²/n_h = (zᵀKᵀG_hKz − 2zᵀKᵀQ_h + n_h)/n_h, summed over the classes."""
+        z = self.coordinates(alpha)
+        fitted = torch.einsum("ci,cij,cj->", z, self.curvature, z)
+        return float(fitted - 2 * (z * self.slope).sum() + self.samples) / self.samples
+
+
+class EigenPath:
+    """The same from G = UΛUᵀ, exact for every α: β(α) = U(Λ + αI)⁻¹UᵀQ."""
+
+    def __init__(self, fitting: Statistics, held: Statistics, centre: float) -> None:
+        try:
+            values, U = torch.linalg.eigh(symmetric(fitting.G).double())
+        except torch.linalg.LinAlgError as error:  # G is not finite
+            raise not_positive_definite(centre) from error
+        if not float(values[0]) + centre > 0:
+            raise not_positive_definite(centre)
+        self.values = values.clamp(min=0)  # negative ones are rounding
+        self.target, self.slope = U.T @ fitting.Q.double(), U.T @ held.Q.double()
+        self.curvature = U.T @ symmetric_product(held.G, U)
+        self.samples = held.samples
+
+    def error(self, alpha: float) -> float:
+        """Return the same as `RidgePath.error`, with z = (Λ + αI)⁻¹UᵀQ."""
+        z = self.target / (self.values + alpha)[:, None]
+        return float((z * (self.curvature @ z - 2 * self.slope)).sum() + self.samples) / self.samples
+
+
+def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    """Return K (C × steps × S), whose rows are orthonormal for each column of `start`, and T (C × steps × steps)."""
+    width, classes = start.shape
+    K = start.new_zeros(classes, steps, width)
+    T = start.new_zeros(classes, steps, steps)
+    K[:, 0] = _unit(start.T)
+    for step in range(steps):
+        following = apply_inverse(lower, K[:, step].T).T
+        T[:, step, step] = torch.linalg.vecdot(K[:, step], following)
+        if step + 1 == steps:
+            break
+        known = K[:, : step + 1]
+        for _ in range(2):  # one orthogonalisation is not enough in float32
+            following = following - ((known @ following[..., None]).mT @ known).squeeze(1)
+        T[:, step, step + 1] = T[:, step + 1, step] = following.norm(dim=1)
+        K[:, step + 1] = _unit(following)
+    return K, T
+
+
+def _unit(rows: Tensor) -> Tensor:
+    """Scale rows to length 1. A zero row, where the space is exhausted, stays zero."""
+    return rows / rows.norm(dim=1, keepdim=True).clamp(min=torch.finfo(rows.dtype).tiny)

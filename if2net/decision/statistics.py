@@ -1,7 +1,4 @@
-"""n, G = VᵀV and Q = VᵀY: the only thing that learning keeps of the data. They add, subtract and merge exactly.
-
-Of G only the lower triangle is there: see `symmetric.py`.
-"""
+"""n, G = VᵀV and Q = VᵀY: all that learning keeps of the data. They add, subtract and merge exactly."""
 
 from __future__ import annotations
 
@@ -15,8 +12,26 @@ from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle
 
 
 class Statistics:
-    """Sufficient statistics of ridge regression onto one-hot labels; with `gram` off only Q and the counts are kept.
+    """Sufficient statistics of ridge regression onto one-hot labels.
 
+    Parameters
+    ----------
+    width : int
+        S, the number of features.
+    gram : bool
+        Whether G is kept; without it, only Q and the counts are.
+
+    Attributes
+    ----------
+    G : Tensor of shape (S, S)
+        VᵀV, of which only the lower triangle is valid (see `symmetric.py`).
+    Q : Tensor of shape (S, C)
+        VᵀY, the sum of the samples of each class.
+    counts : Tensor of shape (C,)
+        Samples per class.
+
+    Examples
+    --------
     >>> statistics = Statistics(width=3)
     >>> statistics.grow(2)
     >>> V, y = torch.eye(3), torch.tensor([0, 1, 1])
@@ -54,29 +69,30 @@ class Statistics:
 
     @property
     def trace(self) -> float:
-        """tr(G): the squares of all features of all samples."""
+        """tr(G), the sum of all squared features."""
         return float(self.G.diagonal().double().sum())
 
     def grow(self, classes: int) -> None:
-        """Make room for classes that have appeared: Q gets columns of zeros."""
+        """Append columns of zeros for new classes."""
         more = classes - self.classes
         if more > 0:
             self.Q = torch.cat([self.Q, self.Q.new_zeros(self.width, more)], dim=1)
             self.counts = torch.cat([self.counts, self.counts.new_zeros(more)])
 
     def keep(self, columns: Tensor) -> None:
-        """Keep these classes only; what the others had must have been subtracted."""
+        """Keep these classes. The samples of the others must have been subtracted."""
         self.Q, self.counts = self.Q[:, columns].contiguous(), self.counts[columns]
 
     def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
-        """Rows that a mask leaves out do not count, and nobody has to know how many they are."""
+        """Count samples V of the classes y; with a mask, only the rows that it selects."""
         self._count(V, y, mask, 1)
 
     def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
+        """Undo `add`."""
         self._count(V, y, mask, -1)
 
     def merge(self, other: Statistics, columns: Tensor) -> None:
-        """Add another learner's statistics; its class k is column columns[k] here."""
+        """Add other statistics, whose class k is column columns[k] here."""
         add_triangle(self.G, other.G)
         self.Q.index_add_(1, columns, other.Q)
         self.counts.index_add_(0, columns, other.counts)
@@ -88,24 +104,26 @@ class Statistics:
         self.counts -= other.counts
 
     def thinned(self, features: slice, classes: slice = slice(None)) -> Statistics:
-        """Those of some features and classes; a view where that is all features, else a copy."""
-        found = Statistics(0)
-        found.Q, found.counts = self.Q[features, classes], self.counts[classes]
-        found.G = self.G if (features.step or 1) == 1 else self.G[features, features].contiguous()
-        return found
+        """Return the statistics of some features and classes; G is a view where that is all features."""
+        part = Statistics(0)
+        part.Q, part.counts = self.Q[features, classes], self.counts[classes]
+        part.G = self.G if (features.step or 1) == 1 else self.G[features, features].contiguous()
+        return part
 
     def without(self, other: Statistics) -> Statistics:
-        """What is left when the samples of another are taken out."""
-        found = Statistics(0)
-        found.G, found.Q, found.counts = self.G - other.G, self.Q - other.Q, self.counts - other.counts
-        return found
+        """Return these statistics minus others of the same classes."""
+        rest = Statistics(0)
+        rest.G, rest.Q, rest.counts = self.G - other.G, self.Q - other.Q, self.counts - other.counts
+        return rest
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
+        """Yield everything kept, by name."""
         yield f"{prefix}.G", self.G
         yield f"{prefix}.Q", self.Q
         yield f"{prefix}.counts", self.counts
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
+        """Take over what `tensors` yielded."""
         self.G, self.Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
 
     def _count(self, V: Tensor, y: Tensor, mask: Tensor | None, sign: int) -> None:
@@ -114,7 +132,7 @@ class Statistics:
         V, ones = V.to(self.G.dtype), torch.full_like(y, sign)
         if mask is not None:
             V, ones = torch.where(mask[:, None], V, 0), ones * mask
-        _add_class_sums(self.Q, V, y, sign)  # first, with V still in the cache
+        _add_class_sums(self.Q, V, y, sign)  # first, while V is in the cache
         if len(self.G):
             halves = Halves.where_good(V, inner=0)
             if halves is None:
@@ -125,8 +143,8 @@ class Statistics:
 
 
 def _add_class_sums(Q: Tensor, V: Tensor, y: Tensor, sign: int) -> None:
-    """Q += ±VᵀY: every sample is added to its class, in the same order each time."""
-    if V.device.type == "cuda":  # where `index_add_` has any order, and to know the classes is to wait for them
+    """Q += ±VᵀY, each sample added to its class, always in the same order."""
+    if V.device.type == "cuda":  # `index_add_` has no fixed order there, and `unique` makes the host wait
         Q.add_(V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign)
         return
     present, place = y.unique(return_inverse=True)
@@ -134,5 +152,5 @@ def _add_class_sums(Q: Tensor, V: Tensor, y: Tensor, sign: int) -> None:
 
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
-    """Y, N×C."""
+    """Return Y, samples × classes."""
     return torch.zeros(len(y), classes, dtype=dtype, device=y.device).scatter_(1, y.unsqueeze(1), 1.0)

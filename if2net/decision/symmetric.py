@@ -1,7 +1,4 @@
-"""Symmetric matrices of which only the lower triangle is kept: half the work, and half the memory.
-
-What lies above the diagonal is never read.
-"""
+"""Symmetric matrices stored as their lower triangle, which halves the work. The upper triangle is never read."""
 
 from __future__ import annotations
 
@@ -11,24 +8,23 @@ import torch
 from torch import Tensor
 
 from if2net.accelerate.products import Halves
-from if2net.decision.threads import let_torch_rest
 
 BLOCK = 512
-# Tensor cores are so fast that only large blocks keep all of them busy.
+# Tensor cores are only busy with large blocks.
 BLOCK_OF_HALVES = 1024
-# So few rows stay in the cache while they are read more than once, or in another precision.
+# This many rows stay in the cache while they are read twice or converted.
 IN_CACHE = 128
 ALIGNED = 16
 
 
 def block_rows(width: int, block: int = BLOCK) -> Iterator[slice]:
-    """The block rows of the triangle; the same for the same width, always."""
+    """Yield the block rows of the triangle. They depend on the width alone."""
     for start in range(0, width, block):
         yield slice(start, min(start + block, width))
 
 
 def zeros(width: int, dtype: torch.dtype, device: torch.device | str) -> Tensor:
-    """An empty triangle. On a CPU memory that is not written is not taken, so that the upper half costs nothing."""
+    """Return a zero triangle. On a CPU, memory that is never written is never taken: the upper half is free."""
     G = torch.empty(width, width, dtype=dtype, device=device)
     for rows in block_rows(width):
         G[rows, : rows.stop] = 0
@@ -45,19 +41,18 @@ def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
 
 
 def add_gram_of_halves(G: Tensor, V: Halves, sign: int) -> None:
-    """G += ±VᵀV, the same from tensor cores."""
+    """G += ±VᵀV on tensor cores."""
     for rows in block_rows(len(G), BLOCK_OF_HALVES):
         product = V.gram(rows).mul_(V.unit[:, rows].T)
         G[rows, : rows.stop].addcmul_(product, V.unit[:, : rows.stop], value=sign)
 
 
 def _add_gram_by_blas(G: Tensor, V: Tensor, sign: int) -> None:
-    """By the symmetric rank-k update of BLAS, which torch does not offer."""
-    from scipy.linalg import blas  # takes a while, and only those who learn need it
+    """Use the symmetric rank-k update of BLAS, which torch does not offer."""
+    from scipy.linalg import blas  # slow to import, and predicting does not need it
 
-    let_torch_rest()
     update = blas.ssyrk if G.dtype == torch.float32 else blas.dsyrk
-    # BLAS has columns where torch has rows: its upper triangle is our lower one, and nothing is copied.
+    # BLAS counts by columns where torch counts by rows: its upper triangle is our lower one, and nothing is copied.
     update(sign, V.numpy().T, beta=1.0, c=G.numpy().T, overwrite_c=1, lower=0)
 
 
@@ -68,48 +63,62 @@ def add_triangle(G: Tensor, other: Tensor, sign: int = 1) -> None:
 
 
 def symmetric_product(G: Tensor, B: Tensor) -> Tensor:
-    """G @ B from the lower triangle alone, in the precision of B.
+    """Return GB, in the precision of B.
 
-    Made as (BᵀG)ᵀ: a few long rows are multiplied faster than many short ones.
+    It is computed as (BᵀG)ᵀ, since a few long rows are multiplied faster than many short ones.
     """
     right = B.T.contiguous()
     product = torch.zeros_like(right)
     for rows in block_rows(len(G), IN_CACHE):
         lower = _lower_rows(G, rows, B.dtype)
         product[:, rows].addmm_(right[:, : rows.stop], lower.T)
-        lower.diagonal(rows.start).zero_()  # which has been counted
+        lower.diagonal(rows.start).zero_()  # the diagonal has been added already
         product[:, : rows.stop].addmm_(right[:, rows], lower)
     return product.T
 
 
 def _lower_rows(G: Tensor, rows: slice, dtype: torch.dtype) -> Tensor:
-    """A copy of these rows up to the diagonal, in any precision."""
+    """Copy these rows up to the diagonal, in the given precision."""
     lower = G[rows, : rows.stop].to(dtype, copy=True)
     lower[:, rows].tril_()
     return lower
 
 
 def symmetric(G: Tensor) -> Tensor:
-    """The whole of G, from its lower triangle."""
+    """Return the whole matrix."""
     lower = torch.tril(G)
     return lower + torch.tril(lower, -1).T
 
 
 def symmetric_norm(G: Tensor) -> float:
-    """‖G‖ (Frobenius) from the lower triangle alone."""
+    """Return the Frobenius norm ‖G‖."""
     squares = G.new_zeros((), dtype=torch.float64)
     for rows in block_rows(len(G), IN_CACHE):
-        # In float64 before they are squared: entries of 1e20 have squares that float32 does not know.
+        # In float64 before they are squared: the square of 1e20 overflows in float32.
         lower = _lower_rows(G, rows, torch.float64).square_()
         squares += 2 * lower.sum() - lower.diagonal(rows.start).sum()
     return float(squares.sqrt())
 
 
-def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
-    """The factor L of G + αI, its lower triangle only; nothing where that is not positive definite.
+def pack(G: Tensor) -> Tensor:
+    """Return the lower triangle as one row after another: half the bytes."""
+    return torch.cat([G[row, : row + 1] for row in range(len(G))]) if len(G) else G.flatten()
 
-    Rows and columns of the identity are added up to a round width: products are slower where rows begin at odd
-    addresses.
+
+def unpack(packed: Tensor, width: int) -> Tensor:
+    """Return the matrix whose lower triangle was packed."""
+    G = torch.zeros(width, width, dtype=packed.dtype)
+    start = 0
+    for row in range(width):
+        G[row, : row + 1] = packed[start : start + row + 1]
+        start += row + 1
+    return G + torch.tril(G, -1).T
+
+
+def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
+    """Return the lower factor L of G + αI, or None where that is not positive definite.
+
+    L is padded with the identity to a multiple of 16: products are slower where rows begin at odd addresses.
     """
     size = len(G) + -len(G) % ALIGNED
     L = torch.empty(size, size, dtype=dtype, device=G.device)
@@ -123,22 +132,21 @@ def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
 
 
 def _factorise_by_lapack(L: Tensor) -> bool:
-    """In place. To LAPACK, which counts by columns, a lower triangle by rows is an upper one."""
-    from scipy.linalg import lapack  # takes a while, and only those who learn need it
+    """Factorise in place. LAPACK counts by columns: a lower triangle by rows is an upper one by columns."""
+    from scipy.linalg import lapack  # slow to import, and predicting does not need it
 
-    let_torch_rest()
     potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
-    return potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0
+    return bool(potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 
 def _factorise_by_blocks(L: Tensor) -> bool:
-    """In place, by block columns, so that nearly all of it is matrix products."""
+    """Factorise in place by block columns, so that nearly all of the work is matrix products."""
     failures = []
     for rows in block_rows(len(L)):
         below = slice(rows.stop, None)
         L[rows.start :, rows].addmm_(L[rows.start :, : rows.start], L[rows, : rows.start].T, alpha=-1)
         corner, failed = torch.linalg.cholesky_ex(L[rows, rows])
-        failures.append(failed)  # looked at in the end: on a GPU every look would wait for it
+        failures.append(failed)  # read at the end, since each look would make the host wait for the GPU
         L[rows, rows] = corner
         L[below, rows] = torch.linalg.solve_triangular(corner.mT, L[below, rows], upper=True, left=False)
     return not torch.stack(failures).any()

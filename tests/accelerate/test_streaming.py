@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from if2net import learning
+from if2net import learner as learner_module
 from if2net.accelerate import streaming as streamed
 from if2net.accelerate.streaming import Streamed, worth_streaming
+from if2net.decision import analytic
 from if2net.errors import InputError
 
 CPU = torch.device("cpu")
@@ -22,9 +23,9 @@ def stream(source, dtype=torch.float32):
 @pytest.fixture
 def streaming(monkeypatch):
     """As on a GPU: what has more than 64 rows is streamed."""
-    monkeypatch.setattr(learning, "worth_streaming", lambda X, device: len(X) > 64)
+    monkeypatch.setattr(learner_module, "worth_streaming", lambda X, device: len(X) > 64)
     monkeypatch.setattr(streamed, "ROWS", 64)
-    monkeypatch.setitem(learning.COUNTED, "cpu", 64)
+    monkeypatch.setitem(learner_module.COUNTING_BLOCK, "cpu", 64)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 20, 50])
@@ -181,7 +182,7 @@ def test_values_too_far_from_the_first_data_are_refused_in_a_stream_as_well(new_
 
 @pytest.mark.usefixtures("streaming")
 def test_a_wide_learner_stays_as_it_was_when_a_stream_is_bad(new_learner, digits, unchanged, monkeypatch):
-    monkeypatch.setattr(learning, "WIDE", 10)
+    monkeypatch.setattr(analytic, "WIDE", 10)
     X, y = digits[0][:300], digits[1][:300]
     bad = X.copy()
     bad[299, 3] = np.nan

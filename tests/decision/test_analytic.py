@@ -133,8 +133,7 @@ def test_merged_learners_are_one_that_has_seen_everything(task, dtype, data):
         other = Learner(stream, dtype)
         other.learn(*batch)
         learner.seen += [label for label in other.seen if label not in learner.seen]
-        learner.layer.grow(len(learner.seen))
-        learner.layer.merge(other.layer, learner.columns(torch.tensor(other.seen)))
+        learner.layer.merge(other.layer, learner.columns(torch.tensor(other.seen)), len(learner.seen))
     learner.assert_is_ridge_regression_on(V, y, stream.ridge)
 
 

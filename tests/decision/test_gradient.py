@@ -16,7 +16,7 @@ def new_layer(rule=Gradient, **settings):
 
 def learn(layer, V, y, report=None):
     layer.grow(max(layer.classes, int(y.max()) + 1))
-    layer.learn(V, y, torch.zeros(len(y), dtype=torch.bool), report)
+    layer.learn_task(V, y, torch.zeros(len(y), dtype=torch.bool), report)
     return layer
 
 
@@ -132,7 +132,7 @@ def test_any_allowed_step_goes_downhill_whatever_the_scale_of_the_features(first
 
 @pytest.mark.parametrize("step", [-1.0, 0.0, 2.0, 2.5])
 def test_a_step_that_would_diverge_or_stand_still_is_refused(step):
-    with pytest.raises(ConfigurationError, match=rf"must lie between 0 and 2, not at {step}\.$"):
+    with pytest.raises(ConfigurationError, match=rf"must be between 0 and 2, not {step}\.$"):
         new_layer(step=step)
 
 

@@ -49,7 +49,7 @@ def test_merging_and_forgetting_are_exact_on_some_features_too(thinned, data):
     V, y, held = data
     whole, parts = learned(*data), [learned(V[part], y[part], held[part]) for part in torch.arange(400).split(150)]
     for part in parts[1:]:
-        parts[0].merge(part, torch.arange(4))
+        parts[0].merge(part, torch.arange(4), 4)
     torch.testing.assert_close(symmetric(parts[0].held.G), symmetric(whole.held.G))
     torch.testing.assert_close(parts[0].beta, whole.beta)
     whole.subtract(V[100:], y[100:], held[100:])

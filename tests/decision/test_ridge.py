@@ -82,7 +82,7 @@ def error(found, right):
 @pytest.fixture
 def factors(monkeypatch):
     """The precisions in which something was factorised; every width counts as wide."""
-    monkeypatch.setattr(ridge, "WIDE", 1)
+    monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 1)
     made = []
     monkeypatch.setattr(ridge, "cholesky", lambda G, alpha, dtype: made.append(dtype) or cholesky(G, alpha, dtype))
     return made
@@ -123,7 +123,7 @@ def test_near_the_rounding_of_float32_nobody_tries_it(counted, factors):
 
 
 def test_a_narrow_layer_in_float64_is_factorised_in_float64(counted, factors, monkeypatch):
-    monkeypatch.setattr(ridge, "WIDE", 301)
+    monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 301)
     statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
     alpha = absolute_ridge(G, 1e-2)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
@@ -139,7 +139,7 @@ def test_what_float32_cannot_hold_is_solved_in_float64(counted, factors, scale):
 
 
 def test_corrections_that_do_not_shrink_give_way_to_a_float64_factor(counted, monkeypatch):
-    monkeypatch.setattr(ridge, "WIDE", 1)
+    monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 1)
     statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
     alpha = absolute_ridge(G, 1e-2)
     made = []

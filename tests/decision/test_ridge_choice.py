@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from if2net.decision.ridge import absolute_ridge, solve
+from if2net.decision.ridge import absolute_ridge, check_ridge, solve
 from if2net.decision.ridge_choice import (
     DEFAULT_RIDGE,
     ENOUGH_HELD_OUT,
@@ -9,7 +9,6 @@ from if2net.decision.ridge_choice import (
     SLACK,
     SLACK_OF_SOME,
     SMALLEST_RIDGE,
-    check_ridge,
     choose_ridge,
     smallest_ridge,
 )

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from if2net.decision.ridge import absolute_ridge, solve
-from if2net.decision.ridge_path import NARROW, EigenPath, RidgePath, ridge_path
+from if2net.decision.ridge_choice import NARROW, EigenPath, RidgePath, ridge_path
 from if2net.decision.symmetric import symmetric
 from if2net.errors import NumericalError
 

@@ -7,9 +7,11 @@ from if2net.decision.symmetric import (
     BLOCK,
     add_gram,
     cholesky,
+    pack,
     symmetric,
     symmetric_norm,
     symmetric_product,
+    unpack,
     zeros,
 )
 
@@ -194,3 +196,13 @@ def test_what_is_taken_out_was_never_there(task):
     assert statistics.trace == pytest.approx(float(V.square().sum()))
     statistics.take_out(counted(V[:15], y[:15], 3))
     assert_counts(statistics, V[15:], y[15:], 3)
+
+
+@pytest.mark.parametrize("width", [0, 1, 2, 7])
+def test_packing_a_triangle_and_unpacking_it_gives_all_of_the_matrix(width):
+    A = torch.randn(width + 3, width, dtype=torch.float64)
+    G = A.T @ A
+    packed = pack(torch.tril(G))
+    assert packed.numel() == width * (width + 1) // 2
+    lower = torch.tril(G)
+    assert torch.equal(unpack(packed, width), lower + torch.tril(lower, -1).T)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from if2net.config import Config
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
-from if2net.learning import LEARNING_BLOCK
+from if2net.learner import TWEAK_BLOCK
 from if2net.study.methods import METHODS
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 from if2net.study.methods.owm import OWM, OWMSettings
@@ -83,14 +83,14 @@ class PartlyFrozen(Method):
         if self.tasks == 0:
             self.encoder.start(samples)
         if self.tasks == 0 or self.settings.representation == "per-task":
-            self.tweaks.append(self.encoder.tweak(samples.split(LEARNING_BLOCK)))
+            self.tweaks.append(self.encoder.tweak(samples.split(TWEAK_BLOCK)))
         self.above.learn(self._encode(samples, self.tweaks[-1]), y)
         self.tasks += 1
 
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
         samples = self._samples(X)
         place = task if task is not None and self.settings.representation == "per-task" else 0
-        tweak = self.encoder.tweak(samples.split(LEARNING_BLOCK)) if transductive else self.tweaks[place]
+        tweak = self.encoder.tweak(samples.split(TWEAK_BLOCK)) if transductive else self.tweaks[place]
         return self.above.predict(self._encode(samples, tweak))
 
     def tensors(self) -> dict[str, Tensor]:
@@ -112,7 +112,7 @@ class PartlyFrozen(Method):
         return Costs(bytes_of(tensors), 0, frozen + self.above.costs().parameters)
 
     def _encode(self, samples: Tensor, tweak: Tweak) -> np.ndarray:
-        found = [self.encoder.encode(block, tweak).cpu() for block in samples.split(LEARNING_BLOCK)]
+        found = [self.encoder.encode(block, tweak).cpu() for block in samples.split(TWEAK_BLOCK)]
         return torch.cat(found).numpy()
 
     def _samples(self, X: np.ndarray) -> Tensor:

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import snapshot
 from if2net.config import Config
 from if2net.learner import IF2Net
 from if2net.study.methods.common.method import Costs, Method, bytes_of
@@ -46,14 +45,14 @@ class IF2NetMethod(Method):
         return self.net.predict(X, task=task, transductive=transductive)
 
     def tensors(self) -> dict[str, Tensor]:
-        return snapshot.take(self.net)
+        return self.net.tensors()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        snapshot.put(self.net, tensors, list(range(len(tensors["total.counts"]))), self.tasks)
+        self.net.restore(tensors, range(len(tensors["total.counts"])), self.tasks)
 
     def costs(self) -> Costs:
         tensors = self.tensors()
-        frozen = sum(tensor.numel() for tensor in snapshot.frozen(self.net).values())
+        frozen = sum(tensor.numel() for tensor in self.net.frozen_tensors().values())
         return Costs(bytes_of(tensors), 0, frozen + tensors["total.Q"].numel())
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from if2net.decision.statistics import Statistics
 from if2net.encoder import DenseEncoder, EncoderConfig, encoder_config
 from if2net.encoder.rowwise import rowwise, rowwise_product
-from if2net.learning import LEARNING_BLOCK
+from if2net.learner import TWEAK_BLOCK
 from if2net.study.methods.common.discriminants import Linear
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 
@@ -88,7 +88,7 @@ class Statistical(Method):
 
     def encoded(self, X: Tensor, y: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Features and labels in blocks, which bounds the memory."""
-        for part, labels in zip(X.split(LEARNING_BLOCK), y.split(LEARNING_BLOCK), strict=True):
+        for part, labels in zip(X.split(TWEAK_BLOCK), y.split(TWEAK_BLOCK), strict=True):
             yield self.features(part), labels
 
     @property
