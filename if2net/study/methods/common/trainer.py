@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +17,6 @@ from if2net.study.methods.common.network import Network
 
 SCOPES = ("seen", "current")
 NETWORK, STATE = "network.", "state."  # prefixes of the names of saved tensors
-SMALL_STEP = 2**26  # multiplications per forward pass; a smaller step on a CPU is faster with one thread
 
 
 @dataclass(frozen=True)
@@ -117,11 +114,10 @@ class Trainer(Method):
         self.optimiser = torch.optim.SGD(self.trainable(), lr=self.settings.rate, momentum=self.settings.momentum)
         generator, size = self.generator(salt=2), self.settings.batch_size
         step = batch_step(self.step, X, y, graph_safe=self.graph_safe, size=size, random=self.random)
-        with one_thread_if(self.device.type == "cpu" and size * parameter_count(self.network) < SMALL_STEP):
-            for _ in range(self.epochs(len(X))):
-                order = torch.randperm(len(X), generator=generator).to(self.device)
-                for batch in order.split(size):
-                    step(batch)
+        for _ in range(self.epochs(len(X))):
+            order = torch.randperm(len(X), generator=generator).to(self.device)
+            for batch in order.split(size):
+                step(batch)
 
     def step(self, X: Tensor, y: Tensor) -> None:
         self.optimiser.zero_grad(set_to_none=True)
@@ -163,7 +159,8 @@ class Trainer(Method):
         return 0
 
     def costs(self) -> Costs:
-        return Costs(bytes_of(self.tensors()), self.exemplars(), parameter_count(self.network))
+        parameters = sum(parameter.numel() for parameter in self.network.parameters())
+        return Costs(bytes_of(self.tensors()), self.exemplars(), parameters)
 
     def _add_classes(self, classes: int) -> None:
         if self.tasks == 0:
@@ -176,21 +173,6 @@ class Trainer(Method):
 
     def _samples(self, X: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(self.device)
-
-
-def parameter_count(network: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in network.parameters())
-
-
-@contextmanager
-def one_thread_if(condition: bool) -> Iterator[None]:
-    """Limit torch to one thread in the block if the condition holds."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if condition else threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _strip(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
