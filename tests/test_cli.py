@@ -1,14 +1,135 @@
+"""The `if2net` command as a process: its help, its errors and a whole run."""
+
 import json
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
+
+from if2net import __version__
+from if2net.cli import KEPT, PANELS, app
+from if2net.errors import ConfigurationError
 
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
 
 
 def if2net(*words, cwd=None):
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+# ---------------------------------------------------------------------- help
+
+
+def test_help_has_the_commands_in_two_groups():
+    output = CliRunner().invoke(app, ["--help"]).output
+    model, study = output.split("The study")
+    assert "Your model" in model
+    for part, commands in zip((model, study), PANELS.values(), strict=True):
+        assert all(f" {command.__name__} " in part for command in commands)
+
+
+@pytest.mark.parametrize("command", [command for commands in PANELS.values() for command in commands])
+def test_every_command_and_every_option_is_described(command):
+    name = command.__name__
+    assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
+    described = next(one for one in app.registered_commands if one.callback is command)
+    assert described.callback.__doc__
+    for parameter, kind in command.__annotations__.items():
+        assert parameter == "return" or "help=" in str(kind) or str(kind).endswith("Option"), (name, parameter)
+
+
+def test_version_is_shown():
+    assert CliRunner().invoke(app, ["--version"]).output == f"if2net {__version__}\n"
+
+
+def test_shells_can_complete_the_commands():
+    environment = os.environ | {"_IF2NET_COMPLETE": "complete_bash", "COMP_WORDS": "if2net pre", "COMP_CWORD": "1"}
+    code = "import sys; sys.argv[0] = 'if2net'; from if2net.cli import app; app()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.split() == ["predict", "pretrain"]
+
+
+def test_help_needs_no_torch():
+    code = """
+import sys, if2net.cli
+try:
+    if2net.cli.app(["--help"])
+except SystemExit:
+    assert not {"torch", "numpy", "sklearn", "pyarrow"} & set(sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_methods_and_data_sets_are_listed():
+    assert "if2net-ewc" in CliRunner().invoke(app, ["methods"]).output
+    assert "fashion-mnist" in CliRunner().invoke(app, ["datasets"]).output
+
+
+# ---------------------------------------------------------------------- errors
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["run", "digit-10/5"], "did you mean 'digits'"),
+        (["run", "-m", "if2nett"], "did you mean 'if2net'"),
+        (["run", "--protocol", "awar"], "did you mean 'aware'"),
+        (["run", "--set", "widht=3"], "did you mean 'width'"),
+        (["run", "--device", "cdua"], "did you mean 'cuda'"),
+        (["run", "mnist-10/5", "--data", "nowhere"], "does not exist"),
+    ],
+)
+def test_a_wrong_word_gets_a_sentence_and_writes_nothing(words, advice, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, ConfigurationError)
+    assert advice in str(result.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_is_one_sentence_without_a_traceback(tmp_path):
+    done = if2net("info", "none.if2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "Error: There is no model file at none.if2; check the path.\n"
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_command_of_the_study_names_the_extra_that_is_missing(package, tmp_path):
+    code = f"import sys; sys.modules[{package!r}] = None; from if2net.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "report", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"`if2net report` needs {package}; install it with `pip install 'if2net[study]'`." in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_ends_a_command_with_a_sentence_and_leaves_the_model_unchanged(tmp_path):
+    """The signal comes while the model learns."""
+    model, table = tmp_path / "m.if2", tmp_path / "t.csv"
+    table.write_text("x,label\n" + "1,a\n2,b\n" * 10)
+    assert if2net("learn", str(model), str(table), "--set", "width=5", "--device", "cpu").returncode == 0
+    before = model.read_bytes()
+    code = """
+import os, signal
+from if2net import IF2Net
+from if2net.cli import main
+IF2Net.learn = lambda *_: os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, "learn", model, table], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 128 + signal.SIGINT
+    assert done.stderr.endswith(f"Stopped. {KEPT['learn']}\n")
+    assert model.read_bytes() == before
+
+
+# ---------------------------------------------------------------------- a run
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +140,7 @@ def finished(tmp_path_factory):
     return done, folder / "out"
 
 
-def test_a_run_prints_the_table_and_where_the_report_is(finished):
+def test_a_run_prints_the_table_and_the_path_of_the_report(finished):
     done, out = finished
     assert "ACC %" in done.stdout
     assert str(out / "report.html") in done.stdout
@@ -40,41 +161,6 @@ def test_a_finished_run_is_shown_again_without_learning(finished):
     assert "task 1/5" in done.stdout
     assert "task 1/5" not in again.stdout
     assert "ACC %" in again.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "advice"),
-    [
-        (["run", "digit-10/5"], "did you mean 'digits'"),
-        (["run", "-m", "if2nett"], "did you mean 'if2net'"),
-        (["run", "--protocol", "awar"], "did you mean 'aware'"),
-        (["run", "--set", "widht=3"], "did you mean 'width'"),
-        (["run", "--device", "cdua"], "did you mean 'cuda'"),
-        (["run", "mnist-10/5", "--data", "nowhere"], "does not exist"),
-    ],
-)
-def test_wrong_words_get_a_sentence_and_no_traceback(words, advice, tmp_path):
-    done = if2net(*words, cwd=tmp_path)
-    assert done.returncode == 2
-    assert advice in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
-def test_help_needs_no_torch():
-    code = """
-import sys, if2net.cli
-try:
-    if2net.cli.app(["--help"])
-except SystemExit:
-    assert "torch" not in sys.modules
-"""
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
-
-
-def test_methods_and_datasets_are_listed():
-    assert "if2net-ewc" in if2net("methods").stdout
-    assert "fashion-mnist" in if2net("datasets").stdout
 
 
 def test_tune_writes_everything_it_tried(tmp_path):
