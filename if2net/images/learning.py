@@ -168,6 +168,10 @@ def predict_images(
     -------
     PredictedImages
         Paths, predictions and probabilities, and the files that could not be used.
+
+    See Also
+    --------
+    learn_images : Learn folders of pictures; has an example of both functions.
     """
     net = _learner(model)
     if net is None or not len(net.classes):

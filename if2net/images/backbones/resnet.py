@@ -23,7 +23,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         inner = self.first_norm(self.first(x)).relu()
-        return (self.second_norm(self.second(inner)) + self.shortcut(x)).relu()
+        outer: Tensor = self.second_norm(self.second(inner)) + self.shortcut(x)
+        return outer.relu()
 
 
 class ResNet(nn.Module):

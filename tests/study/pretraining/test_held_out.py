@@ -9,7 +9,7 @@ from PIL import Image
 from if2net import modelfile
 from if2net.errors import ConfigurationError, InputError, OutputError
 from if2net.images.backbones.resnet import ARCHITECTURES
-from if2net.study.bench.rows import load_rows
+from if2net.study.bench.rows import Loader, load_rows
 from if2net.study.bench.runner import run_plans
 from if2net.study.bench.search import search
 from if2net.study.bench.settings import resolve
@@ -73,15 +73,15 @@ def test_a_backbone_of_another_recipe_is_not_used(five_colours, monkeypatch):
 
 def test_each_seed_is_run_on_the_features_of_its_own_backbone(five_colours, tmp_path):
     wanted = Plan(scenario(five_colours), resolve(["ncm"], "agnostic", []), (0, 1))
-    (results,) = run_plans([(wanted, tmp_path)], None)
-    orders = [set(run["class_order"]) for run in results["runs"]]
+    (results,) = run_plans([(wanted, tmp_path)], Loader())
+    orders = [set(run.class_order) for run in results.runs]
     assert orders[0] != orders[1]
-    assert results["scenario"].endswith("@held-out")
+    assert results.scenario.endswith("@held-out")
 
 
 def test_a_search_uses_the_backbone_of_the_first_seed(five_colours):
-    found = search(scenario(five_colours), None, "acil", {"gamma": ["1", "2"]}, fixed=[(None, "width", 8)])
-    assert found["scenario"].endswith("@held-out,seed=0")
+    found = search(scenario(five_colours), Loader(), "acil", {"gamma": ["1", "2"]}, fixed=[(None, "width", 8)])
+    assert found.scenario.endswith("@held-out,seed=0")
     assert resolved(with_seed(scenario(five_colours), 0), 7) == resolved(scenario(five_colours), 0)
 
 
