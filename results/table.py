@@ -12,16 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from if2net.study.bench.display import markdown, size, spread
-from if2net.study.bench.experiments import BOUNDS, PEERS, Part
-from if2net.study.bench.experiments import TABLES as COMPARISONS
-from if2net.study.bench.reproduce import paper_figures
+from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, PEERS, Part
+from if2net.study.bench.paper import paper_figures
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 from if2net.study.pretraining.training import recipe_for
-from if2net.study.report.comparison import FORMS, gathered, read
-from if2net.study.report.gather import Section
-from if2net.study.report.naming import BACKBONES, title
-from if2net.study.report.paper_tables import across
+from if2net.study.report.gather import BACKBONES, Section, title
+from if2net.study.report.paper_tables import FORMS, across, gathered, read
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -185,7 +182,7 @@ def image_commands() -> list[str]:
     """The command of every image benchmark of the paper, and the number of seeds that were run."""
     rows = []
     for name in IMAGES:
-        parts = COMPARISONS[name][1]()
+        parts = EXPERIMENTS[name].parts
         sequences = "; ".join(title(part.scenario) for part in parts)
         backbones = "; ".join(dict.fromkeys(backbone(part) for part in parts))
         memory = next(f"{value:,}" for _, setting, value in parts[0].own if setting == "memory")
@@ -204,7 +201,7 @@ def backbone(part: Part) -> str:
 
 def state(name: str) -> str:
     sections = {section.scenario: section for section in image_sections([name])}
-    wanted = [part.scenario for part in COMPARISONS[name][1]()]
+    wanted = [part.scenario for part in EXPERIMENTS[name].parts]
     missing = [title(scenario) for scenario in wanted if scenario not in sections]
     if not sections:
         return "not run yet"
@@ -217,7 +214,7 @@ def image_sections(names: list[str]) -> list[Section]:
 
 
 def image_cifar() -> list[str]:
-    return FORMS["table-cifar"].words("table-cifar", image_sections(["table-cifar"])).splitlines()
+    return FORMS["table-cifar"].head("table-cifar", image_sections(["table-cifar"])).splitlines()
 
 
 def image_summary() -> list[str]:
@@ -244,7 +241,7 @@ def image_figures() -> list[str]:
         sections = image_sections([name])
         if not sections:
             continue
-        words = [] if name == "table-cifar" else FORMS[name].words(name, sections).splitlines()
+        words = [] if name == "table-cifar" else FORMS[name].head(name, sections).splitlines()
         heading = ", ".join(title(section.scenario) for section in sections)
         figures = [f"![{heading}: ACC of every method](../results/{name}/{file})" for file in FORMS[name].figures]
         lines += [f"### {heading}", "", *words, *([""] if words else []), *figures, ""]
