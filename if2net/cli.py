@@ -13,10 +13,13 @@ from if2net.commands.info import info
 from if2net.commands.learn import learn
 from if2net.commands.predict import predict
 from if2net.errors import ConfigurationError, IF2NetError
-from if2net.study.commands.bench import merge, reproduce, run, tune
 from if2net.study.commands.images import features, pretrain
 from if2net.study.commands.lists import datasets, methods
+from if2net.study.commands.merge import merge
 from if2net.study.commands.report import compare, report
+from if2net.study.commands.reproduce import reproduce
+from if2net.study.commands.run import run
+from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)

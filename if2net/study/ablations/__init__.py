@@ -1,13 +1,13 @@
-"""The paper's ablations and two of ours, by the name that `if2net reproduce` knows them by; one file each."""
+"""The paper's ablations and two of ours, by the names that `if2net reproduce` has for them; one file each."""
 
 from __future__ import annotations
 
 from if2net.study.ablations import ingredients, rademacher, stability, table_blocks, table_init, table_layers, tsne
-from if2net.study.ablations.cells import Ablation, carry_out
+from if2net.study.ablations.cells import Ablation, Measurements, carry_out, write_ablation
 
 ABLATIONS: dict[str, Ablation] = {
     module.ABLATION.name: module.ABLATION
     for module in (table_init, table_blocks, table_layers, rademacher, tsne, ingredients, stability)
 }
 
-__all__ = ["ABLATIONS", "Ablation", "carry_out"]
+__all__ = ["ABLATIONS", "Ablation", "Measurements", "carry_out", "write_ablation"]

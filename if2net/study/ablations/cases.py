@@ -24,15 +24,15 @@ CASES = {
     "e": "FC1 to FC3 frozen, analytic initialisation",
 }
 FROZEN = {"b": 1, "c": 2}
-# Found on held-back training data of a stream that is never reported: results/search/fashion-mnist-owm.json.
-OWM_FOUND: dict[str, Any] = {"hidden_alpha": 0.1, "hidden_decay": 0.001}
-# Likewise, for the paper's rule: results/searched/tune/fashion-mnist-aware-gradient-paper.json.
-GRADIENT_FOUND: dict[str, Any] = {"rule": "gradient", "mu": 100.0, "alpha": 100.0}
+# The best on held-back training data of a stream that is never reported: results/search/fashion-mnist-owm.json.
+BEST_OWM: dict[str, Any] = {"hidden_alpha": 0.1, "hidden_decay": 0.001}
+# The same for the paper's rule: results/searched/tune/fashion-mnist-aware-gradient-paper.json.
+BEST_GRADIENT: dict[str, Any] = {"rule": "gradient", "mu": 100.0, "alpha": 100.0}
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What all cases have in common. All three hidden layers are equally wide; the paper's blocks have 10 nodes."""
+    """The sizes that all cases share. All three hidden layers are equally wide; the paper's blocks have 10 nodes."""
 
     blocks: int = 20
     epochs: int = 3
@@ -40,19 +40,20 @@ class Sizes:
 
     @property
     def layers(self) -> list[str]:
+        """The hidden layers, such as 20x10."""
         return [f"{self.blocks}x10"] * 3
 
 
 def new_case(case: str, representation: str, inputs: int, seed: int, device: torch.device, sizes: Sizes) -> Method:
-    """A method that has learned nothing yet. Case (a) has no frozen layer, hence the same under every protocol."""
+    """A new method for a case. Case (a) has no frozen layer and is the same under every protocol."""
     training: dict[str, Any] = {"epochs": sizes.epochs, "batch_size": sizes.batch_size}
     if case in ("d", "e"):
         initialisation = {"d": "random", "e": "analytic"}[case]
         layers = {"encoder": "paper", "layers": ",".join(sizes.layers), "representation": representation}
-        settings = Config.of(**GRADIENT_FOUND, **layers, **training, initialisation=initialisation)
+        settings = Config.of(**BEST_GRADIENT, **layers, **training, initialisation=initialisation)
         return METHODS["if2net-gradient"](inputs, seed, device, settings)
     frozen = FROZEN.get(case, 0)
-    trained = OWMSettings(**OWM_FOUND, **training, hidden=10 * sizes.blocks, depth=3 - frozen, steps=0)
+    trained = OWMSettings(**BEST_OWM, **training, hidden=10 * sizes.blocks, depth=3 - frozen, steps=0)
     if not frozen:
         return METHODS["owm"](inputs, seed, device, trained)
     return PartlyFrozen(inputs, seed, device, PartlyFrozenSettings(sizes.layers[:frozen], representation, trained))
@@ -60,13 +61,15 @@ def new_case(case: str, representation: str, inputs: int, seed: int, device: tor
 
 @dataclass(frozen=True)
 class PartlyFrozenSettings:
-    layers: list[str]  # that are frozen, such as 10x10
+    """The frozen layers, such as 10x10, their representation, and the settings of the layers above."""
+
+    layers: list[str]
     representation: str
-    trained: OWMSettings  # for the layers above
+    trained: OWMSettings
 
 
 class PartlyFrozen(Method):
-    """The first layers are random and tweaked as Algorithm 1 has it; those above are trained by OWM."""
+    """The first layers are random and tweaked as in Algorithm 1; the layers above are trained by OWM."""
 
     name = "partly-frozen"
     summary = "frozen random layers, then OWM; for an ablation"
@@ -94,7 +97,11 @@ class PartlyFrozen(Method):
         return self.above.predict(self._encode(samples, tweak))
 
     def tensors(self) -> dict[str, Tensor]:
-        tweaks = {f"tweaks.{t}.{l}": found for t, layers in enumerate(self.tweaks) for l, found in enumerate(layers)}
+        tweaks = {
+            f"tweaks.{task}.{layer}": weights
+            for task, layers in enumerate(self.tweaks)
+            for layer, weights in enumerate(layers)
+        }
         return dict(self.encoder.tensors()) | tweaks | self.above.tensors()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -112,8 +119,5 @@ class PartlyFrozen(Method):
         return Costs(bytes_of(tensors), 0, frozen + self.above.costs().parameters)
 
     def _encode(self, samples: Tensor, tweak: Tweak) -> np.ndarray:
-        found = [self.encoder.encode(block, tweak).cpu() for block in samples.split(TWEAK_BLOCK)]
-        return torch.cat(found).numpy()
-
-    def _samples(self, X: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(self.device)
+        blocks = [self.encoder.encode(block, tweak).cpu() for block in samples.split(TWEAK_BLOCK)]
+        return torch.cat(blocks).numpy()

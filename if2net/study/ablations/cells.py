@@ -1,32 +1,128 @@
-"""What all ablations share: cells that are each run once a seed, and kept as they are finished."""
+"""The parts that all ablations share: cells, each measured once per seed, and their results."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net.errors import ConfigurationError
-from if2net.study.bench.results import environment, write_json
-from if2net.study.bench.stream import Plan
-from if2net.study.bench.stream import Show as ShowStep
+from if2net.files import make_folder, write_text
+from if2net.progress import Show
+from if2net.study.bench.display import spread
+from if2net.study.bench.results import CHECKED, Environment, environment, write_json
+from if2net.study.bench.rows import Loader
+from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset, Scenario, Task, parse_scenario
+from if2net.study.report.charts import Chart, save
 
-Entry = dict[str, Any]  # what was measured: the protocol where there is one, and numbers
-Results = dict[str, Any]
-Progress = Callable[[int, int, str], None]  # how many cells are done, of how many, and which was the last
+PIXELS = 1000  # the width of a PNG file
+BESIDE = ("ACC %", "paper", "BWT", "paper", "FWT", "paper")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The measurements of a cell under one protocol: numbers, which are averaged over the seeds, and lists."""
+
+    protocol: str = ""
+    numbers: dict[str, float] = field(default_factory=dict)
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@checked_dataclass(frozen=True, config=CHECKED)
+class Measurement:
+    """An entry with its cell and its seed."""
+
+    cell: str
+    seed: int
+    protocol: str
+    numbers: dict[str, float]
+    lists: dict[str, list[Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation over the seeds."""
+
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The numbers of a cell under one protocol over the seeds."""
+
+    cell: str
+    protocol: str
+    runs: int
+    numbers: dict[str, Spread]
+
+    def text(self, key: str, digits: int, factor: float = 1) -> str:
+        """Mean ± standard deviation; empty where the number was not measured."""
+        if key not in self.numbers:
+            return ""
+        value = self.numbers[key]
+        return spread(factor * value.mean, factor * value.std, digits, self.runs)
+
+    def beside(self, paper: dict[str, float]) -> list[str]:
+        """The cells under BESIDE. The paper's figures have the digits that it prints."""
+        cells = [self.text("acc", 2, 100), f"{paper['acc']:.2f} ± {paper['acc_std']:.2f}"]
+        for key in ("bwt", "fwt"):
+            cells += [self.text(key, 3), f"{paper[key]:.4f} ± {paper[f'{key}_std']:.4f}"]
+        return cells
+
+
+@checked_dataclass(frozen=True, config=CHECKED)
+class Measurements:
+    """The results of an ablation. results.json holds them, and the summary that follows from them."""
+
+    ablation: str
+    scenario: str
+    environment: Environment
+    runs: list[Measurement]
+
+    @classmethod
+    def read(cls, path: Path) -> Measurements:
+        """Read and check a file."""
+        try:
+            return TypeAdapter(cls).validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise ConfigurationError(f"{path} holds no results of an ablation; choose another folder.") from error
+
+    def write(self, path: Path) -> None:
+        """Write the file, whole or not at all."""
+        write_json(path, asdict(self) | {"summary": [asdict(entry) for entry in self.summary]})
+
+    @property
+    def summary(self) -> list[Summary]:
+        """Mean and standard deviation over the seeds of every number, for each cell and protocol."""
+        groups: dict[tuple[str, str], list[Measurement]] = {}
+        for run in self.runs:
+            groups.setdefault((run.cell, run.protocol), []).append(run)
+        return [Summary(*group, len(runs), _spreads(runs)) for group, runs in groups.items()]
+
+    def of(self, cell: str, protocol: str = "") -> Summary:
+        """The summary of a cell under a protocol."""
+        return next(entry for entry in self.summary if (entry.cell, entry.protocol) == (cell, protocol))
+
+    @property
+    def seeds(self) -> str:
+        """The number of seeds, in words."""
+        count = len({run.seed for run in self.runs})
+        return f"mean ± standard deviation over {count} seeds" if count > 1 else "one seed"
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where a cell is measured."""
+    """The scenario, the data and the device on which a cell is measured."""
 
     scenario: Scenario
     data: Dataset
@@ -34,98 +130,88 @@ class Bench:
 
     @property
     def inputs(self) -> int:
+        """The number of features."""
         return self.data.train_X.shape[1]
 
     def stream(self, seed: int) -> list[Task]:
+        """The tasks of a seed."""
         return self.scenario.stream(self.data, seed)[1]
 
 
-Run = Callable[[str, int, Bench], list[Entry]]
+Measure = Callable[[str, int, Bench], list[Entry]]
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """One table or figure: what is varied, how a cell of it is measured, and how the results are shown."""
+    """One table or figure: the cells that differ, the measurement of a cell, and the presentation of the results."""
 
     name: str
     summary: str
     scenario: str
     cells: tuple[str, ...]
-    run: Run  # of one cell and one seed
-    table: Callable[[Results], str]
-    figure: Callable[[Results], str] | None = None  # as the text of an SVG file
+    run: Measure  # of one cell and one seed
+    table: Callable[[Measurements], str]
+    figure: Callable[[Measurements], Chart] | None = None
     runs: int = 3
 
 
 def carry_out(
     ablation: Ablation,
     folder: Path,
+    loader: Loader,
     *,
     seeds: Sequence[int],
-    data: Path | None = None,
     device: str = "cpu",
     jobs: int = 1,
-    show: Progress | None = None,
-) -> Results:
-    """Run the cells that the folder does not hold yet; what is finished is saved at once, so a killed one goes on."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "results.json"
+    show: Show | None = None,
+) -> Measurements:
+    """Measure the cells that the folder does not hold yet. Each is saved at once, so that a killed one continues."""
+    path = make_folder(folder, "choose another folder") / "results.json"
     results = _begun(ablation, path, device)
     plan = Plan(parse_scenario(ablation.scenario), {}, tuple(seeds), device=device)
-    done = {(run["cell"], run["seed"]) for run in results["runs"]}
-    wanted = [Job(plan, None, cell, seed) for seed in seeds for cell in ablation.cells if (cell, seed) not in done]
+    finished = {(run.cell, run.seed) for run in results.runs}
+    jobs_left = [
+        Job(plan, None, cell, seed) for seed in seeds for cell in ablation.cells if (cell, seed) not in finished
+    ]
     total = len(ablation.cells) * len(seeds)
-    left = len(wanted)
-    for place, entries in results_of(partial(_measure, ablation.run), wanted, data, jobs):
-        job, left = wanted[place], left - 1
-        results["runs"] += [{"cell": job.method, "seed": job.seed, **entry} for entry in entries]
-        results["runs"].sort(key=lambda run: (ablation.cells.index(run["cell"]), run["seed"]))  # stable
-        results["summary"] = summary(results["runs"])
-        write_json(path, results)
+    done = total - len(jobs_left)
+    for place, entries in results_of(partial(_measure, ablation.run), jobs_left, loader, jobs):
+        job, done = jobs_left[place], done + 1
+        runs = [Measurement(job.method, job.seed, entry.protocol, entry.numbers, entry.lists) for entry in entries]
+        order = sorted([*results.runs, *runs], key=lambda run: (ablation.cells.index(run.cell), run.seed))
+        results = replace(results, runs=order)
+        results.write(path)
         if show is not None:
-            show(total - left, total, f"{job.method}, seed {job.seed}")
+            show(done, total, f"{job.method}, seed {job.seed}")
     return results
 
 
-def summary(runs: Sequence[Entry]) -> list[Entry]:
-    """Mean and standard deviation over the seeds of every number, for each cell and protocol."""
-    found = []
-    for cell, protocol in dict.fromkeys((run["cell"], run.get("protocol", "")) for run in runs):
-        own = [run for run in runs if (run["cell"], run.get("protocol", "")) == (cell, protocol)]
-        entry: Entry = {"cell": cell, "protocol": protocol, "runs": len(own)}
-        for key, value in own[0].items():
-            if isinstance(value, float):
-                values = [run[key] for run in own]
-                entry[key] = {"mean": fmean(values), "std": stdev(values) if len(values) > 1 else 0.0}
-        found.append(entry)
-    return found
+def write_ablation(ablation: Ablation, results: Measurements, folder: Path) -> list[Path]:
+    """Write table.md and, where there is a figure, figure.svg and figure.png."""
+    table = folder / "table.md"
+    write_text(table, ablation.table(results) + "\n")
+    if ablation.figure is None:
+        return [table]
+    return [table, *save(ablation.figure(results), folder / "figure.svg", PIXELS)]
+
+
+def _spreads(runs: Sequence[Measurement]) -> dict[str, Spread]:
+    columns = {key: [run.numbers[key] for run in runs] for key in runs[0].numbers}
+    return {key: Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0) for key, values in columns.items()}
 
 
 def _measure(
-    run: Run, plan: Plan, data: Dataset, cell: str, seed: int, _out: Path | None, _show: ShowStep | None
+    run: Measure, plan: Plan, data: Dataset, cell: str, seed: int, _out: Path | None, _show: ShowStep | None
 ) -> list[Entry]:
     return run(cell, seed, Bench(plan.scenario, data, torch.device(plan.device)))
 
 
-def _begun(ablation: Ablation, path: Path, device: str) -> Results:
+def _begun(ablation: Ablation, path: Path, device: str) -> Measurements:
     """The results that the file holds already, which must be of the same ablation."""
-    fresh: Results = {
-        "ablation": ablation.name,
-        "scenario": ablation.scenario,
-        "environment": environment(device),
-        "runs": [],
-        "summary": [],
-    }
     if not path.exists():
-        return fresh
-    try:
-        old = json.loads(path.read_text())
-        same = all(old[key] == fresh[key] for key in ("ablation", "scenario"))
-        known = all(run["cell"] in ablation.cells for run in old["runs"])
-    except (ValueError, KeyError, TypeError):
-        same = known = False
-    if not (same and known):
-        raise ConfigurationError(
-            f"{path} does not hold results of {ablation.name} as it is now; choose another folder with --out."
-        )
-    return old
+        return Measurements(ablation.name, ablation.scenario, environment(device), [])
+    results = Measurements.read(path)
+    same = (results.ablation, results.scenario) == (ablation.name, ablation.scenario)
+    if not same or not {run.cell for run in results.runs} <= set(ablation.cells):
+        raise ConfigurationError(f"{path} holds another ablation or other cells; choose another folder.")
+    return results

@@ -1,4 +1,4 @@
-"""ablation-ingredients (ours): what each ingredient is worth when a prediction knows the sample alone."""
+"""ablation-ingredients (ours): the worth of each ingredient under the agnostic protocol."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 import numpy as np
 
 from if2net.config import Config
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Results
-from if2net.study.ablations.reading import follow
-from if2net.study.ablations.tables import seeds_of, shown
+from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.readings import follow
 from if2net.study.bench.display import markdown
 from if2net.study.data import Task
 from if2net.study.methods.if2net import IF2NetMethod
 
 PER_CLASS = 2000  # training samples: a third of them, since the gradient rule is slow
-# For each factor its levels, by name, in the names of the configuration. The best default stands first.
+# Factor → level → settings. The default comes first.
 FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "tweak": {"plain": {"tweaked": False}, "tweaked": {"tweaked": True}},
     "rule": {
         "analytic, ridge chosen": {"rule": "analytic"},
         "analytic, ridge 1e-4": {"rule": "analytic", "ridge": 1e-4},
         "analytic, ridge 0.1": {"rule": "analytic", "ridge": 0.1},
-        # Found on validation data: results/searched/tune/fashion-mnist-agnostic-gradient-wide.json.
+        # The best on validation data: results/searched/tune/fashion-mnist-agnostic-gradient-wide.json.
         "gradient": {"rule": "gradient", "mu": 100.0, "alpha": 0.1, "epochs": 5},
     },
     "width": {"1000": {"layers": "100x10"}, "250": {"layers": "25x10"}},
     "link": {"direct link": {"direct": True}, "no direct link": {"direct": False}},
 }
 SEPARATOR = "; "
-# The worth of an ingredient is shown over all cells, and over those of a rule: it need not be the same for both.
+# The worth of an ingredient may differ between the rules, so it is shown for all of them and for two alone.
 EVERY = "all rules"
 SHOWN = (EVERY, "analytic, ridge chosen", "gradient")
 
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
+    """Measure one combination."""
     settings: dict[str, Any] = {"encoder": "wide"}
     for levels, level in zip(FACTORS.values(), cell.split(SEPARATOR), strict=True):
         settings |= levels[level]
@@ -47,38 +47,37 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
 
 
 def fewer(task: Task) -> Task:
-    """The task with so many training samples of each class."""
+    """The task with at most PER_CLASS training samples per class."""
     kept = np.concatenate([np.flatnonzero(task.train_y == label)[:PER_CLASS] for label in task.classes])
     return Task(task.index, task.classes, task.train_X[kept], task.train_y[kept], task.test_X, task.test_y)
 
 
-def table(results: Results) -> str:
-    """What changing one ingredient does on the average over all others, and every combination."""
+def table(results: Measurements) -> str:
+    """The mean effect of a change of one ingredient, and ACC and BWT of every combination."""
     worth = [
         [factor, f"{before} → {after}", *(_points(results, factor, before, after, rule) for rule in SHOWN)]
         for factor, levels in FACTORS.items()
         for before, after in itertools.product(list(levels)[:1], list(levels)[1:])
     ]
     cells = [
-        [*entry["cell"].split(SEPARATOR), shown(entry, "acc", 2, 100), shown(entry, "bwt", 3)]
-        for entry in results["summary"]
+        [*entry.cell.split(SEPARATOR), entry.text("acc", 2, 100), entry.text("bwt", 3)] for entry in results.summary
     ]
     return "\n\n".join(
         [
-            f"{results['scenario']}, agnostic, {PER_CLASS:,} training samples a class, {seeds_of(results)}.",
+            f"{results.scenario}, agnostic, {PER_CLASS:,} training samples a class, {results.seeds}.",
             markdown(["ingredient", "change", *(f"ACC, points: {rule}" for rule in SHOWN)], worth, words=2),
             markdown([*FACTORS, "ACC %", "BWT"], cells, words=len(FACTORS)),
         ]
     )
 
 
-def _points(results: Results, factor: str, before: str, after: str, rule: str) -> str:
+def _points(results: Measurements, factor: str, before: str, after: str, rule: str) -> str:
     return "" if factor == "rule" and rule != EVERY else f"{worth_of(results, factor, before, after, rule):+.2f}"
 
 
-def worth_of(results: Results, factor: str, before: str, after: str, rule: str = EVERY) -> float:
-    """How ACC changes with one factor alone, in points: the mean over all cells, or those of one rule, and seeds."""
-    acc = {(run["cell"], run["seed"]): run["acc"] for run in results["runs"]}
+def worth_of(results: Measurements, factor: str, before: str, after: str, rule: str = EVERY) -> float:
+    """The change of ACC with one factor alone, in points: the mean over seeds and cells, or the cells of one rule."""
+    acc = {(run.cell, run.seed): run.numbers["acc"] for run in results.runs}
     place = list(FACTORS).index(factor)
     changes = []
     for (cell, seed), value in acc.items():

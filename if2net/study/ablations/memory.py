@@ -1,4 +1,4 @@
-"""The most memory that tensors take at one time, on any device: what CUDA's allocator counts, also on a CPU."""
+"""The peak memory of tensors on any device: the number of CUDA's allocator, also for a CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.utils._pytree import tree_leaves
 
 
 class PeakMemory(TorchDispatchMode):
-    """Counts the storage of every tensor that an operation is given or gives, until it is let go.
+    """Count the storage of every input and output of an operation until it is freed.
 
     >>> import torch
     >>> with PeakMemory() as memory:
@@ -30,12 +30,11 @@ class PeakMemory(TorchDispatchMode):
         self.peak = 0
 
     def __torch_dispatch__(self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        given = kwargs or {}
-        gave = function(*args, **given)
-        for leaf in tree_leaves((args, given, gave)):
+        outputs = function(*args, **(kwargs or {}))
+        for leaf in tree_leaves((args, kwargs, outputs)):
             if isinstance(leaf, Tensor):
                 self._count(leaf.untyped_storage())
-        return gave
+        return outputs
 
     def _count(self, storage: UntypedStorage) -> None:
         place = storage._cdata

@@ -1,4 +1,4 @@
-"""ablation-stability (ours): the same data in 5 to 500 tasks; with more tasks than classes, classes come back."""
+"""ablation-stability (ours): the same data in 5 to 500 tasks. Where tasks outnumber classes, classes come back."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from typing import Any
 import numpy as np
 
 from if2net.config import Config
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Results
-from if2net.study.ablations.drawing import Line, line_figure
-from if2net.study.ablations.tables import seeds_of, shown
+from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
 from if2net.study.bench import metrics
 from if2net.study.bench.display import markdown
-from if2net.study.bench.stream import matrix
 from if2net.study.data import Task
 from if2net.study.methods.if2net import IF2NetMethod
+from if2net.study.report.charts import Chart, Line, line_chart
 
 TASKS = (5, 10, 50, 100, 500)
 RULES: dict[str, dict[str, Any]] = {
     "analytic": {"rule": "analytic"},
-    # Found on validation data of five tasks: results/searched/tune/fashion-mnist-agnostic-gradient-wide.json.
+    # The best on validation data of five tasks: results/searched/tune/fashion-mnist-agnostic-gradient-wide.json.
     "gradient": {"rule": "gradient", "mu": 100.0, "alpha": 0.1, "epochs": 5},
 }
-# Nothing here depends on how much data the first task has: no scale and no spread is learned from it.
+# Independent of the amount of data in the first task: neither scale nor spread is learned from it.
 ENCODER: dict[str, Any] = {"encoder": "wide", "layers": "500", "direct": False, "standardise": "none", "follow": 0.0}
 TEST_SAMPLES = 2000
 
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
+    """Measure one rule with one number of tasks."""
     rule, _, count = cell.partition(", ")
     tasks = pieces(bench.stream(seed), int(count))
     method = IF2NetMethod(bench.inputs, seed, bench.device, Config.of(**ENCODER, **RULES[rule]))
@@ -36,15 +35,15 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
     for learned, task in enumerate(tasks, start=1):
         method.learn(task.train_X, task.train_y)
         rows.append(_accuracies(method, tasks[:learned]))
-    R = matrix(rows)
+    R = metrics.matrix(rows)
     numbers = {"acc": metrics.acc(R), "bwt": metrics.bwt(R), "free": method.net.free_share()}
-    return [{"protocol": "agnostic", **numbers}]
+    return [Entry("agnostic", numbers)]
 
 
 def pieces(tasks: Sequence[Task], count: int) -> list[Task]:
-    """The tasks cut into `count` smaller ones of equal size, in turn: task 1, task 2, ..., then task 1 again.
+    """Cut the tasks into `count` smaller ones of equal size, in turn: task 1, task 2, ..., then task 1 again.
 
-    They hold the same training samples and the same test samples however many they are.
+    Training samples and test samples are the same for every count.
     """
     rounds = count // len(tasks)
     few = TEST_SAMPLES // len(tasks)
@@ -58,30 +57,32 @@ def pieces(tasks: Sequence[Task], count: int) -> list[Task]:
 
 
 def _accuracies(method: IF2NetMethod, tasks: Sequence[Task]) -> list[float]:
-    """The accuracy on each task, with all predictions made at once: hundreds of small batches would take long."""
+    """The accuracy on each task. All predictions are made at once, since hundreds of small batches take long."""
     predicted = method.predict(np.concatenate([task.test_X for task in tasks]))
     right = predicted == np.concatenate([task.test_y for task in tasks])
     ends = np.cumsum([len(task.test_y) for task in tasks])[:-1]
     return [float(part.mean()) for part in np.split(right, ends)]
 
 
-def table(results: Results) -> str:
+def table(results: Measurements) -> str:
+    """ACC, BWT and the share of free directions, by rule and number of tasks."""
     rows = [
-        [*entry["cell"].split(", "), shown(entry, "acc", 2, 100), shown(entry, "bwt", 3), shown(entry, "free", 3)]
-        for entry in results["summary"]
+        [*entry.cell.split(", "), entry.text("acc", 2, 100), entry.text("bwt", 3), entry.text("free", 3)]
+        for entry in results.summary
     ]
     headings = ["rule", "tasks", "ACC %", "BWT", "tr(P)/S"]
-    return f"The data of {results['scenario']}, agnostic, {seeds_of(results)}.\n\n{markdown(headings, rows)}"
+    return f"The data of {results.scenario}, agnostic, {results.seeds}.\n\n{markdown(headings, rows)}"
 
 
-def figure(results: Results) -> str:
-    """ACC of both rules against the number of tasks."""
+def figure(results: Measurements) -> Chart:
+    """Draw ACC of both rules against the number of tasks."""
     lines = []
     for rule in RULES:
-        accs = [entry["acc"] for entry in results["summary"] if entry["cell"].startswith(rule)]
-        lines.append(Line(f"{rule} rule", *([100 * acc[key] for acc in accs] for key in ("mean", "std"))))
-    title = f"The data of {results['scenario']} in more and more tasks"
-    return line_figure(title, "tasks that the same data is cut into", "ACC %", TASKS, lines, logarithmic=True)
+        accuracies = [entry.numbers["acc"] for entry in results.summary if entry.cell.startswith(rule)]
+        means, deviations = [100 * acc.mean for acc in accuracies], [100 * acc.std for acc in accuracies]
+        lines.append(Line(f"{rule} rule", means, deviations))
+    title = f"The data of {results.scenario} in more and more tasks"
+    return line_chart(title, "tasks that the same data is cut into", "ACC %", TASKS, lines)
 
 
 ABLATION = Ablation(

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from if2net.config import Config
-from if2net.study.ablations.cases import GRADIENT_FOUND
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Results
-from if2net.study.ablations.reading import LABELS, READINGS, label
-from if2net.study.ablations.tables import found, printed, seeds_of, shown
+from if2net.study.ablations.cases import BEST_GRADIENT
+from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.readings import LABELS, READINGS, label
 from if2net.study.bench.display import markdown
+from if2net.study.bench.paper import paper_figures
 from if2net.study.bench.protocol import accuracies
 from if2net.study.data import Task
 from if2net.study.methods.if2net import IF2NetGradient
 
 LAYERS = "10x10,10x10,50x10"
 EPOCHS = (1, 5, 10)
-# The paper's learning rates as shares of 1/λmax, about 0.004 in task 1 with these layers: 0.002 is half of it, and
-# 0.0002 a twentieth. 0.02 is five times as much and would diverge; the largest step that never does stands for it.
+# The paper's learning rates as multiples of 1/λmax, which is about 0.004 in task 1 with these layers: 0.002 is half
+# of it, and 0.0002 a twentieth. 0.02 is five times as much and diverges; the largest stable step replaces it.
 STEPS = {"0.02": 1.0, "0.002": 0.5, "0.0002": 0.05}
 SAMPLES = {"1k": 1000, "2.5k": 2500, "5k": 5000}
-# The paper's μ = 2⁻³⁰ stands beside the one that was found on validation data.
+# A row with the paper's μ = 2⁻³⁰ beside those with the best μ on validation data.
 PAPER_MU = "analytic 5k, 0.0002, μ = 2⁻³⁰"
-ROWS = [*printed("table-init"), PAPER_MU]
+ROWS = [*paper_figures("table-init"), PAPER_MU]
 
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
-    """Loss and accuracy of task 1 right after it, and the accuracy on all tasks in the end."""
+    """Measure the loss and the accuracy of task 1 right after it, and the accuracy on all tasks at the end."""
     row, _, epochs = cell.rpartition("; ")
     tasks, entries = bench.stream(seed), []
     for representation, readings in READINGS.items():
@@ -37,12 +37,12 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
         for reading in readings:
             last = accuracies(method, tasks, *reading)
             numbers = {"loss": loss, "first": first[reading], "acc": sum(last) / len(last)}
-            entries.append({"protocol": label(reading), **numbers})
+            entries.append(Entry(label(reading), numbers))
     return entries
 
 
 def settings_of(row: str) -> dict[str, object]:
-    """What a row of the table is, in the names of the configuration.
+    """The settings of a row of the table.
 
     >>> settings_of("analytic 1k, 0.002")["initial_samples"], settings_of("random, 0.02")["step"]
     (1000, 1.0)
@@ -50,7 +50,7 @@ def settings_of(row: str) -> dict[str, object]:
     initialisation, rate, *mu = row.split(", ")
     kind, _, samples = initialisation.partition(" ")
     settings = {"encoder": "paper", "layers": LAYERS, "step": STEPS[rate], "initialisation": kind}
-    settings |= GRADIENT_FOUND | {"initial_samples": SAMPLES.get(samples)}
+    settings |= BEST_GRADIENT | {"initial_samples": SAMPLES.get(samples)}
     return settings | ({"mu": 2.0**-30} if mu else {})
 
 
@@ -61,8 +61,8 @@ def _learn_first(method: IF2NetGradient, task: Task) -> float:
     return losses[-1]
 
 
-def table(results: Results) -> str:
-    """Task 1, which is the same whether or not the task is told; then all tasks, by protocol."""
+def table(results: Measurements) -> str:
+    """Task 1, where the protocol makes no difference; then all tasks, by protocol."""
     first = ["initialisation", "η, paper", "η·λmax, ours"]
     first += [
         heading
@@ -73,27 +73,27 @@ def table(results: Results) -> str:
     last += [heading for epochs in EPOCHS for heading in (f"ACC %, {epochs} ep.", "paper")]
     return "\n\n".join(
         [
-            f"{results['scenario']}, {seeds_of(results)}.",
+            f"{results.scenario}, {results.seeds}.",
             markdown(first, [_first(results, row) for row in ROWS]),
             markdown(last, [_all(results, row, protocol) for row in ROWS for protocol in LABELS], words=3),
         ]
     )
 
 
-def _first(results: Results, row: str) -> list[str]:
+def _first(results: Measurements, row: str) -> list[str]:
     rate = row.split(", ")[1]
     cells = [_name(row), rate, f"{STEPS[rate]:g}"]
     for epochs in EPOCHS:
-        entry, (loss, accuracy, _) = found(results, f"{row}; {epochs}", "aware"), _printed(row, epochs)
-        cells += [shown(entry, "loss", 3), loss, shown(entry, "first", 2, 100), accuracy]
+        entry, (loss, accuracy, _) = results.of(f"{row}; {epochs}", "aware"), _printed(row, epochs)
+        cells += [entry.text("loss", 3), loss, entry.text("first", 2, 100), accuracy]
     return cells
 
 
-def _all(results: Results, row: str, protocol: str) -> list[str]:
+def _all(results: Measurements, row: str, protocol: str) -> list[str]:
     cells = [_name(row), row.split(", ")[1], protocol]
     for epochs in EPOCHS:
-        entry = found(results, f"{row}; {epochs}", protocol)
-        cells += [shown(entry, "acc", 2, 100), _printed(row, epochs)[2]]
+        entry = results.of(f"{row}; {epochs}", protocol)
+        cells += [entry.text("acc", 2, 100), _printed(row, epochs)[2]]
     return cells
 
 
@@ -104,9 +104,9 @@ def _name(row: str) -> str:
 
 def _printed(row: str, epochs: int) -> tuple[str, str, str]:
     """The paper's loss, accuracy of task 1 and accuracy of all, with the digits that it prints."""
-    if row not in printed("table-init"):
+    if row not in paper_figures("table-init"):
         return "", "", ""
-    loss, first, everything = printed("table-init")[row][str(epochs)]
+    loss, first, everything = paper_figures("table-init")[row][str(epochs)]
     return f"{loss:.4f}", f"{100 * first:.2f}", f"{100 * everything:.2f}"
 
 

@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from if2net.study.ablations.cases import CASES, Sizes, new_case
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Results
+from if2net.study.ablations.cells import BESIDE, Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.memory import PeakMemory
-from if2net.study.ablations.reading import READINGS, REPRESENTATIONS, follow, measured
-from if2net.study.ablations.tables import BESIDE, beside, printed, seeds_of, shown
+from if2net.study.ablations.readings import READINGS, REPRESENTATIONS, follow, measured
 from if2net.study.bench.display import markdown
+from if2net.study.bench.paper import paper_figures
 from if2net.study.data import Task
 from if2net.study.methods import Method
 
 SIZES = Sizes()
-FEW = 100
+FEW = 100  # samples of each task before the last, for the measurement of memory
 
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
+    """Measure the metrics and the memory of one case."""
     tasks = bench.stream(seed)
 
     def make(representation: str) -> Method:
         return new_case(cell, representation, bench.inputs, seed, bench.device, SIZES)
 
-    # Without a frozen layer nothing depends on the protocol.
+    # Without a frozen layer, nothing depends on the protocol.
     entries = measured(make, tasks) if cell != "a" else follow(lambda: make("first"), tasks, [("agnostic", "")])
     memory = {representation: memory_of(make(representation), tasks) for representation in READINGS}
-    return [{**entry, **memory[REPRESENTATIONS[entry["protocol"].split(", ")[0]]]} for entry in entries]
+    return [
+        replace(entry, numbers=entry.numbers | memory[REPRESENTATIONS[entry.protocol.split(", ")[0]]])
+        for entry in entries
+    ]
 
 
-def memory_of(method: Method, tasks: Sequence[Task]) -> Entry:
-    """Megabytes: the most while learning the last task, and what is kept when it is learned.
+def memory_of(method: Method, tasks: Sequence[Task]) -> dict[str, float]:
+    """Megabytes: the peak while learning the last task, and the state after it.
 
-    A few samples of the earlier tasks do: how many there were changes no size.
+    A few samples of the earlier tasks are enough, since their number does not change the size of anything.
     """
     for task in tasks[:-1]:
         method.learn(task.train_X[:FEW], task.train_y[:FEW])
@@ -41,15 +46,16 @@ def memory_of(method: Method, tasks: Sequence[Task]) -> Entry:
     return {"memory": memory.peak / 1e6, "kept": method.costs().state_bytes / 1e6}
 
 
-def table(results: Results) -> str:
+def table(results: Measurements) -> str:
+    """Ours beside the paper's, by case and protocol."""
     rows = []
-    for entry in results["summary"]:
-        paper = printed("table-layers")[entry["cell"]]
-        memory = [shown(entry, "memory", 0), f"{paper['memory']:,}", f"{entry['kept']['mean']:.1f}"]
-        protocol = "any" if entry["cell"] == "a" else entry["protocol"]
-        rows.append([f"({entry['cell']}) {CASES[entry['cell']]}", protocol, *beside(entry, paper), *memory])
+    for entry in results.summary:
+        paper = paper_figures("table-layers")[entry.cell]
+        memory = [entry.text("memory", 0), f"{paper['memory']:,}", f"{entry.numbers['kept'].mean:.1f}"]
+        protocol = "any" if entry.cell == "a" else entry.protocol
+        rows.append([f"({entry.cell}) {CASES[entry.cell]}", protocol, *entry.beside(paper), *memory])
     headings = ["case", "protocol", *BESIDE, "peak MB", "paper", "kept MB"]
-    return f"{results['scenario']}, {seeds_of(results)}.\n\n{markdown(headings, rows, words=2)}"
+    return f"{results.scenario}, {results.seeds}.\n\n{markdown(headings, rows, words=2)}"
 
 
 ABLATION = Ablation(

@@ -1,69 +1,49 @@
-"""What a run shows: progress while it works, and the table at the end; numbers and tables as text."""
+"""Progress of a run, its table at the end, and numbers and tables as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from types import TracebackType
-from typing import Any
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from if2net.study.bench.results import trained_on
-from if2net.study.bench.stream import Plan, Step
+from if2net.progress import progress
+from if2net.study.bench.results import Results
+from if2net.study.bench.stream import Plan, ShowStep, Step
 
 
-class Display:
-    """A live bar on a terminal, and a line for every finished task elsewhere (a log, a pipe)."""
+@contextmanager
+def shown_steps(plans: Sequence[Plan], console: Console) -> Iterator[ShowStep]:
+    """Show the progress of plans; the value is the function to call after each task."""
+    total = sum(len(plan.settings) * len(plan.seeds) * plan.scenario.tasks for plan in plans)
+    finished = itertools.count(1)
+    with progress("tasks", console) as show:
 
-    def __init__(self, plans: list[Plan], console: Console) -> None:
-        self.console = console
-        self.total = sum(len(plan.settings) * len(plan.seeds) * plan.scenario.tasks for plan in plans)
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("tasks"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self.bar = self.progress.add_task("starting", total=self.total)
+        def show_step(step: Step) -> None:
+            place = f"{step.method} seed {step.seed} task {step.task + 1}/{step.tasks}"
+            show(next(finished), total, f"{place}: {100 * step.accuracy:.2f} %")
 
-    def __enter__(self) -> Display:
-        self.progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.progress.stop()
-
-    def __call__(self, step: Step) -> None:
-        text = f"{step.method} seed {step.seed} task {step.task + 1}/{step.tasks}: {100 * step.accuracy:.2f} %"
-        self.progress.update(self.bar, description=text, advance=1)
-        if not self.console.is_terminal:
-            self.console.print(text)
+        yield show_step
 
 
-def results_table(results: dict[str, Any]) -> Table:
+def results_table(results: Results) -> Table:
     """ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
-    table = Table(title=f"{results['scenario']}, {results['protocol']} protocol", title_justify="left")
-    if seen := trained_on(results):
-        table.caption, table.caption_justify = f"The backbone was trained on {escape(seen)}.", "left"
+    table = Table(title=f"{results.scenario}, {results.protocol} protocol", title_justify="left")
+    if results.trained_on:
+        table.caption, table.caption_justify = f"The backbone was trained on {escape(results.trained_on)}.", "left"
     table.add_column("method")
     for heading in ("ACC %", "BWT", "FWT", *COSTS):
         table.add_column(heading, justify="right")
-    for name, entry in results["summary"].items():
+    for name, entry in results.summary.items():
+        runs = int(entry["runs"])
         table.add_row(
             name,
-            spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, entry["runs"]),
-            spread(entry["bwt_mean"], entry["bwt_std"], 4, entry["runs"]),
-            spread(entry["fwt_mean"], entry["fwt_std"], 4, entry["runs"]),
+            spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, runs),
+            spread(entry["bwt_mean"], entry["bwt_std"], 4, runs),
+            spread(entry["fwt_mean"], entry["fwt_std"], 4, runs),
             *costs(entry),
         )
     return table
@@ -73,12 +53,12 @@ COSTS = ("learning s", "state", "exemplars")
 
 
 def costs(entry: dict[str, float]) -> tuple[str, str, str]:
-    """The cells under COSTS, from a method's summary."""
+    """The cells under COSTS, from the summary of a method."""
     return f"{entry['learn_seconds_mean']:.1f}", size(entry["state_bytes"]), f"{entry['exemplars']:,}"
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """A table; the first columns hold words, the others numbers.
+    """A table in markdown. The first `words` columns are aligned left, the others right.
 
     >>> print(markdown(["case", "ACC %"], [["a", "80.58"]]))
     | case | ACC % |
@@ -91,7 +71,8 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int 
 
 
 def spread(mean: float, deviation: float, digits: int, runs: int) -> str:
-    """
+    """Mean and standard deviation; the mean alone for one run.
+
     >>> spread(97.531, 0.12, 2, 5), spread(97.531, 0.0, 2, 1)
     ('97.53 ± 0.12', '97.53')
     """
@@ -99,7 +80,8 @@ def spread(mean: float, deviation: float, digits: int, runs: int) -> str:
 
 
 def size(count: float) -> str:
-    """
+    """A number of bytes in a fitting unit.
+
     >>> size(512), size(3_400_000)
     ('512 B', '3.4 MB')
     """

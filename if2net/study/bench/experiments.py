@@ -1,21 +1,22 @@
-"""The paper's comparisons by name: which methods each runs, on which scenarios, under which protocols."""
+"""The paper's comparisons by name: the methods, scenarios and protocols of each, and the plans to run them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
+from if2net.errors import ConfigurationError, unknown
 from if2net.study.bench import hyperparameters
 from if2net.study.bench.settings import Given, resolve
+from if2net.study.bench.stream import Plan
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
 OURS = [name for name in METHODS if name.startswith("if2net")]
-# Those of the paper's table of CIFAR, between the two that bound them; and the analytic peers, which it lacks.
-BOUNDS = ("none", "joint")
-COMPARED = ("owm", "ari", "fs-dgpm", "rps-net", "logd", "gem", "il2m", "bic")
-PEERS = ("ncm", "slda", "ranpac", "acil")
+BOUNDS = ("none", "joint")  # the lower and the upper bound of all others
+COMPARED = ("owm", "ari", "fs-dgpm", "rps-net", "logd", "gem", "il2m", "bic")  # those of the paper's table of CIFAR
+PEERS = ("ncm", "slda", "ranpac", "acil")  # analytic methods, which the paper does not compare
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,11 @@ class Part:
     protocol: str
     methods: tuple[str, ...]
     scope: str = "seen"
-    own: Given = field(default_factory=list)  # settings of this part: of a method, or of all that have them
+    own: Given = field(default_factory=list)  # settings of this part, for one method or for all that have them
 
     @property
     def folder(self) -> str:
+        """The name of the folder for the results."""
         scenario = parse_scenario(self.scenario)
         if scenario.backbone is not None:
             return f"{scenario.dataset}-{scenario.classes}-{scenario.tasks}-{scenario.backbone}"
@@ -37,80 +39,110 @@ class Part:
         return f"{scenario.dataset}-{self.protocol}{ending}"
 
     def settings(self, methods: list[str], given: Given) -> dict[str, Any]:
-        """What a search has found, what this part asks for, and what a user gives; the later of these wins."""
-        found = hyperparameters.found(methods, parse_scenario(self.scenario).dataset, self.protocol, self.scope)
+        """Settings from the search, from this part and from the user. The later of these has priority."""
+        searched = hyperparameters.searched(methods, parse_scenario(self.scenario).dataset, self.protocol, self.scope)
         own: Given = [(None, "scope", self.scope)] if self.scope != "seen" else []
         own += [
             (name, key, value)
-            for whom, key, value in self.own
+            for method, key, value in self.own
             for name in methods
-            if whom in (None, name) and _has(name, key)
+            if method in (None, name) and _has(name, key)
         ]
-        mine = [entry for entry in given if entry[0] in (None, *methods)]
-        return resolve(methods, self.protocol, [*found, *own, *mine])
+        relevant = [entry for entry in given if entry[0] in (None, *methods)]
+        return resolve(methods, self.protocol, [*searched, *own, *relevant])
 
 
 def _has(method: str, setting: str) -> bool:
     return setting in {field.name for field in fields(METHODS[method].Settings)}
 
 
-def _table_mnist() -> list[Part]:
-    """All methods agnostic; IF2Net also where the task is told or leaks through the batch.
+@dataclass(frozen=True)
+class Experiment:
+    """A table or a figure of the paper: a line about it, and its parts."""
 
-    The methods that only hold weights back also with the loss over the current task's classes alone, which is the
-    likeliest way to the paper's figures for them.
+    summary: str
+    parts: tuple[Part, ...]
+
+
+def plans(
+    name: str, out: Path, *, methods: list[str], seeds: tuple[int, ...], device: str, given: Given
+) -> list[tuple[Plan, Path]]:
+    """The plans of an experiment, each with its folder. If methods are named, the others are left out."""
+    if name not in EXPERIMENTS:
+        raise unknown("experiment", name, EXPERIMENTS)
+    for method in methods:
+        if method not in METHODS:
+            raise unknown("method", method, METHODS)
+    parts = EXPERIMENTS[name].parts
+    planned = []
+    for part in parts:
+        if chosen := [method for method in part.methods if not methods or method in methods]:
+            settings = part.settings(chosen, given)
+            plan = Plan(parse_scenario(part.scenario), settings, seeds, part.protocol, device)
+            planned.append((plan, out / part.folder))
+    if not planned:
+        known = dict.fromkeys(method for part in parts for method in part.methods)
+        raise ConfigurationError(f"{name} compares none of {', '.join(methods)}; choose from {', '.join(known)}.")
+    return planned
+
+
+def _mnist_parts() -> tuple[Part, ...]:
+    """All methods agnostic; IF2Net also with the task known, or leaking through the batch.
+
+    The methods that only hold weights back also run with the loss over the classes of the current task alone, which
+    is the likeliest way to the paper's figures for them.
     """
     parts = []
     for scenario in ("mnist-10/5", "fashion-mnist-10/5"):
         parts.append(Part(scenario, "agnostic", tuple(METHODS)))
         parts.append(Part(scenario, "agnostic", ("none", "ewc", "mas", "ol-ewc", "si"), scope="current"))
         parts += [Part(scenario, protocol, tuple(OURS)) for protocol in ("aware", "transductive")]
-    return parts
+    return tuple(parts)
 
 
-def _images(
+def _image_parts(
     *scenarios: str, methods: tuple[str, ...], memory: int, own: Given | None = None
-) -> Callable[[], list[Part]]:
+) -> tuple[Part, ...]:
     """Agnostic, on the features of a backbone that has not seen the classes: the paper's protocol for images.
 
-    The memory is the paper's. Tasks are small here: 300 steps are many epochs already.
+    The memory is the paper's. Tasks are small, so 300 steps are at least several epochs.
     """
     everyone = (*BOUNDS, *methods, *PEERS, "if2net")
     own = [(None, "memory", memory), (None, "steps", 300), *(own or [])]
-    return lambda: [Part(scenario, "agnostic", everyone, own=own) for scenario in scenarios]
+    return tuple(Part(scenario, "agnostic", everyone, own=own) for scenario in scenarios)
 
 
-TABLES: dict[str, tuple[str, Callable[[], list[Part]]]] = {
-    "table-mnist": ("MNIST-10/5 and FashionMNIST-10/5, all methods", _table_mnist),
-    "table-cifar": (
+EXPERIMENTS: dict[str, Experiment] = {
+    "table-mnist": Experiment("MNIST-10/5 and FashionMNIST-10/5, all methods", _mnist_parts()),
+    "table-cifar": Experiment(
         "CIFAR-60/10 after each task, on features of a backbone for the other 40 classes",
-        _images("cifar100-60/10@held-out", methods=COMPARED, memory=2000),
+        _image_parts("cifar100-60/10@held-out", methods=COMPARED, memory=2000),
     ),
-    "figure-cifar": (
+    "figure-cifar": Experiment(
         "CIFAR-60/20 after each task, on the same features",
-        # With the rate of 0.05 that the search has found, the training of BiC diverged on four of these five streams.
-        _images("cifar100-60/20@held-out", methods=COMPARED, memory=2000, own=[("bic", "rate", 0.01)]),
+        # With the rate of 0.05 from the search, the training of BiC diverged on four of these five streams.
+        _image_parts("cifar100-60/20@held-out", methods=COMPARED, memory=2000, own=[("bic", "rate", 0.01)]),
     ),
-    "table-imagenet-subset": (
+    "table-imagenet-subset": Experiment(
         "Tiny-ImageNet-100/10, /25 and /50 in the place of ImageNet-Subset",
-        _images(
+        _image_parts(
             *(f"tiny-imagenet-100/{tasks}@held-out" for tasks in (10, 25, 50)),
             methods=("fs-dgpm", "ari", "rps-net", "gem", "il2m"),
             memory=4400,
         ),
     ),
-    "figure-cub": (
+    "figure-cub": Experiment(
         "CUB-100/5, /10 and /20; CUB-100/10 also on EfficientNet-Lite0 with its ImageNet weights",
-        _images(
+        _image_parts(
             *(f"cub200-100/{tasks}@held-out" for tasks in (5, 10, 20)),
             "cub200-100/10@efficientnet-lite0",
             methods=("pcl", *COMPARED),
             memory=4400,
         ),
     ),
-    "figure-dogs": (
+    "figure-dogs": Experiment(
         "Stanford Dogs-60/5 and -60/10",
-        _images(
+        _image_parts(
             *(f"stanford-dogs-60/{tasks}@held-out" for tasks in (5, 10)), methods=("pcl", *COMPARED), memory=2000
         ),
     ),

@@ -1,7 +1,7 @@
-"""The paper's three metrics and two more, from the accuracy matrix R.
+"""The paper's three metrics and two more, computed from the accuracy matrix R.
 
-R[i][j] is the accuracy on task j after learning task i (both from 0); None above the diagonal, where task j has not
-been learned yet. All metrics are fractions.
+R[i][j] is the accuracy on task j after learning task i, both counted from 0. It is None above the diagonal, where
+task j has not been learned yet. All metrics are fractions.
 """
 
 from __future__ import annotations
@@ -10,10 +10,20 @@ from collections.abc import Sequence
 from statistics import fmean
 
 Matrix = Sequence[Sequence[float | None]]
+Rows = list[list[float]]  # row i has the accuracies on tasks 0 to i
 
 
-def check(R: Matrix) -> list[list[float]]:
-    """The lower triangle of R, complete, or an error that says what is missing."""
+def matrix(rows: Rows) -> list[list[float | None]]:
+    """R from its rows: None where a task had not been learned yet.
+
+    >>> matrix([[1.0], [0.5, 0.9]])
+    [[1.0, None], [0.5, 0.9]]
+    """
+    return [[*row, *[None] * (len(rows) - len(row))] for row in rows]
+
+
+def check(R: Matrix) -> Rows:
+    """The lower triangle of R. An incomplete one is an error that names the row."""
     rows = []
     for i, row in enumerate(R):
         known = [value for value in row[: i + 1] if value is not None]
@@ -62,7 +72,7 @@ def average_incremental(R: Matrix) -> float:
 
 
 def forgetting(R: Matrix) -> float:
-    """The mean over old tasks of best-ever minus final accuracy; never negative where BWT is −forgetting at most.
+    """The mean over old tasks of the best accuracy before the last task minus the final accuracy.
 
     >>> forgetting([[1.0, None], [0.5, 0.9]])
     0.5

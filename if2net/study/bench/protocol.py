@@ -1,9 +1,9 @@
-"""What a prediction may depend on: the three protocols, and the row of R that each gives.
+"""The three protocols: the knowledge that a prediction may use, and the row of R under each.
 
-agnostic      on the sample and the model alone. The headline.
-aware         also on the task, which the evaluator passes.
-transductive  also on the rest of the batch. Reported twice, with one task per batch and with the tasks mixed: the
-              difference is what leaks through the batch.
+agnostic      the sample and the model alone; the headline
+aware         also the task, which the evaluator passes
+transductive  also the rest of the batch. It is reported twice, with one task per batch and with the tasks mixed; the
+              difference is the leak through the batch.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from if2net.errors import unknown
 from if2net.study.data import Task
 from if2net.study.methods import Method
 
-# Under each protocol, the variants that are reported.
+# Protocol → the variants that are reported.
 PROTOCOLS: dict[str, tuple[str, ...]] = {
     "agnostic": ("",),
     "aware": ("",),
@@ -23,20 +24,26 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
 }
 
 
+def check_protocol(name: str) -> None:
+    """Raise an error that names the protocols if this is none of them."""
+    if name not in PROTOCOLS:
+        raise unknown("protocol", name, PROTOCOLS)
+
+
 def accuracies(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[float]:
-    """The accuracy on each of these tasks, as the protocol allows it."""
+    """The accuracy on each of these tasks under a protocol."""
     predicted = predictions(method, tasks, protocol, variant)
-    return [float(np.mean(found == task.test_y)) for found, task in zip(predicted, tasks, strict=True)]
+    return [float(np.mean(answers == task.test_y)) for answers, task in zip(predicted, tasks, strict=True)]
 
 
-def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[list[int]]:
-    """Test samples counted by [true class][predicted class]; classes are numbered by their place in the stream."""
+def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> np.ndarray:
+    """Test samples counted by [true class][predicted class]. Classes are numbered by their place in the stream."""
     predicted = np.concatenate(predictions(method, tasks, protocol, variant))
     true = np.concatenate([task.test_y for task in tasks])
     classes = sum(len(task.classes) for task in tasks)
     counts = np.zeros((classes, classes), dtype=int)
     np.add.at(counts, (true, predicted), 1)
-    return counts.tolist()
+    return counts
 
 
 def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[np.ndarray]:

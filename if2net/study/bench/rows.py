@@ -1,8 +1,9 @@
-"""From a scenario to rows of numbers: a table's own, or the features of its images from a backbone."""
+"""The data of a scenario as rows of numbers: a table, or the features of images from a backbone."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,29 @@ from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, loa
 from if2net.study.data.image_files import Files
 from if2net.study.pretraining import held_out
 
-Refused = dict[Path, str]  # image → why it could not be used
+LeftOut = dict[Path, str]  # image → the reason why it cannot be used
+KEPT = 2  # data sets in memory at a time
+
+
+class Loader:
+    """The data sets of scenarios, each loaded once. `left_out` collects the images that cannot be used."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self.left_out: LeftOut = {}
+        self._recent: dict[tuple[Scenario, int], Dataset] = {}
+
+    def load(
+        self, scenario: Scenario, seed: int = 0, *, device: torch.device | str | None = None, show: Show | None = None
+    ) -> Dataset:
+        """Return the data set of a scenario. Streams that differ only in the number of tasks share it."""
+        key = (replace(scenario, tasks=1), seed if held_out.is_held_out(scenario) else 0)
+        if key not in self._recent:
+            while len(self._recent) >= KEPT:
+                del self._recent[next(iter(self._recent))]
+            self._recent[key], left_out = load_rows(scenario, self.folder, seed, device=device, show=show)
+            self.left_out |= left_out
+        return self._recent[key]
 
 
 def load_rows(
@@ -26,10 +49,11 @@ def load_rows(
     *,
     device: torch.device | str | None = None,
     show: Show | None = None,
-) -> tuple[Dataset, Refused]:
-    """The dataset of a scenario; only where every seed has a backbone of its own does it depend on the seed.
+) -> tuple[Dataset, LeftOut]:
+    """Load the data set of a scenario: a table, or the features of its images.
 
-    Features are computed once; the next time they come from the cache.
+    Features are computed once and kept in the cache. They depend on the seed only where every seed has a backbone of
+    its own.
     """
     if scenario.backbone is None:
         data = load_dataset(scenario.dataset, folder)
@@ -43,7 +67,7 @@ def load_rows(
 
 
 def scenario_images(scenario: Scenario, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
-    """The images that a scenario draws its classes from; an error where they have too few."""
+    """Return the images that a scenario draws its classes from; they must have enough classes."""
     images = load_images(scenario.dataset, folder)
     scenario.check_classes(len(images.classes))
     return images
@@ -51,25 +75,25 @@ def scenario_images(scenario: Scenario, folder: str | os.PathLike[str] | None = 
 
 def image_rows(
     images: ImageDataset, extractor: Extractor, classes: list[int] | None = None, show: Show | None = None
-) -> tuple[Dataset, Refused]:
-    """The features of some classes of an image dataset. Labels are the dataset's own; the other classes are empty."""
+) -> tuple[Dataset, LeftOut]:
+    """Compute the features of some classes. Labels are those of the whole data set; the other classes are empty."""
     chosen = range(len(images.classes)) if classes is None else classes
     train, test = images.train.of(chosen), images.test.of(chosen)
-    found = extract([*train.paths, *test.paths], extractor, show=show)
-    kept = np.split(found.kept, [len(train.paths)])
-    rows = np.split(found.X, [int(kept[0].sum())])
+    extracted = extract([*train.paths, *test.paths], extractor, show=show)
+    train_kept, test_kept = np.split(extracted.kept, [len(train.paths)])
+    train_X, test_X = np.split(extracted.X, [int(train_kept.sum())])
+    train_y, test_y = train.labels[train_kept], test.labels[test_kept]
+    for part, files, labels in (("training", train, train_y), ("test", test, test_y)):
+        _check_classes_left(images, part, files, labels, extracted.left_out)
     origin = {"identity": extractor.identity, "pretrained_on": extractor.backbone.pretrained_on}
-    labels = train.labels[kept[0]], test.labels[kept[1]]
-    for part, files, left in (("training", train, labels[0]), ("test", test, labels[1])):
-        _check_left(images, part, files, left, found.left_out)
-    data = Dataset(images.name, rows[0], labels[0], rows[1], labels[1], images.classes, origin)
-    return data, images.left_out | found.left_out
+    data = Dataset(images.name, train_X, train_y, test_X, test_y, images.classes, origin)
+    return data, images.left_out | extracted.left_out
 
 
-def _check_left(images: ImageDataset, part: str, files: Files, left: np.ndarray, refused: Refused) -> None:
-    """An error where no image of a class could be used: there would be nothing to learn from, or to test with."""
-    if lost := np.setdiff1d(files.labels, left).tolist():
-        reason = refused[files.of(lost[:1]).paths[0]]
+def _check_classes_left(images: ImageDataset, part: str, files: Files, labels: np.ndarray, left_out: LeftOut) -> None:
+    """Raise an error if no image of a class can be used: the class could not be learned, or not be tested."""
+    if lost := np.setdiff1d(files.labels, labels).tolist():
+        reason = left_out[files.of(lost[:1]).paths[0]]
         raise InputError(
             f"The class {images.classes[lost[0]]!r} of {images.name} has no {part} image that can be used; add some, "
             f"or leave the class out. The first of them: {reason}"
@@ -77,13 +101,13 @@ def _check_left(images: ImageDataset, part: str, files: Files, left: np.ndarray,
 
 
 def unseen(images: ImageDataset, extractor: Extractor, wanted: int) -> list[int]:
-    """The classes that the backbone was not trained on; learning the others would be no test. `wanted` are needed."""
+    """Return the classes that the backbone was not trained on, of which there must be at least `wanted`."""
     seen = set(extractor.backbone.seen_classes)
     left = [number for number, name in enumerate(images.classes) if name not in seen]
     if wanted > len(left) and len(left) < len(images.classes):
         known = sorted(seen.intersection(images.classes))
         raise ConfigurationError(
             f"{extractor.backbone.name} has seen {len(known)} classes of {images.name} ({known[0]} and others), "
-            f"which may not be learned again; choose at most {len(left)} classes, or another backbone."
+            f"which cannot be tested fairly; choose at most {len(left)} classes, or another backbone."
         )
     return left

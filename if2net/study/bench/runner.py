@@ -1,112 +1,168 @@
-"""Runs plans: what their folders do not already hold, one after the other or side by side."""
+"""Runs plans: the streams that their folders do not hold yet, one after the other or in parallel."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from if2net.errors import ConfigurationError, NumericalError
-from if2net.study.bench import backbones, folder
-from if2net.study.bench import results as store
-from if2net.study.bench.stream import Plan, Show, checkpoint_path, finished_runs
+from if2net.errors import ConfigurationError, IF2NetError, NumericalError
+from if2net.files import make_folder
+from if2net.images.extractor import load_extractor
+from if2net.study.bench.results import Results, Run, backbones, write_json
+from if2net.study.bench.rows import Loader
+from if2net.study.bench.stream import Plan, ShowStep, checkpoint_path, finished_runs
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset
-from if2net.study.methods import METHODS
+from if2net.study.pretraining.held_out import is_held_out, resolved
+
+LONGEST_NAME = 255  # bytes, the limit of most file systems
+KEPT_ENDING = 120  # bytes of a longer name: the folder of the data set, the tasks and the backbone
+
+IdentityOf = Callable[[int], str | None]  # seed → identity of its backbone
 
 
-def run_plan(plan: Plan, data: Dataset, out: Path | None, show: Show | None = None) -> dict[str, Any]:
-    """Run everything that `out` does not already hold, and return the results."""
-    found = previous(plan, out, lambda _: (data.backbone or {}).get("identity"))
-    for job in _missing(plan, out, found):
-        _keep(job, found, finished_runs(plan, data, job.method, job.seed, out, show))
-    return found
+def run_plan(plan: Plan, data: Dataset, out: Path | None, show: ShowStep | None = None) -> Results:
+    """Run the streams of a plan that `out` does not hold yet, on data that is loaded already."""
+    results = previous(plan, out, lambda _: (data.backbone or {}).get("identity"))
+    for job in _missing(plan, out, results):
+        results = _keep(job, results, finished_runs(plan, data, job.method, job.seed, out, show))
+    return results
 
 
 def run_plans(
-    plans: list[tuple[Plan, Path]], data: Path | None, jobs: int = 1, show: Show | None = None
-) -> list[dict[str, Any]]:
+    plans: list[tuple[Plan, Path]], loader: Loader, jobs: int = 1, show: ShowStep | None = None
+) -> list[Results]:
     """Run several plans, `jobs` streams at a time in processes of their own that share the cores or the GPU."""
-    found = [previous(plan, out, partial(backbones.identity, plan, data)) for plan, out in plans]
-    work = [
-        (job, results)
-        for (plan, out), results in zip(plans, found, strict=True)
-        for job in _missing(plan, out, results)
-    ]
-    work.sort(key=lambda entry: entry[0].seed)  # where every seed has data of its own, it is loaded less often
-    begun = {job.out for job, _ in work}
-    for plan, out in plans:
-        if out in begun:  # a folder in which all is finished stays as it is
-            folder.record(plan, out)
+    results = [previous(plan, out, partial(_current_backbone, plan, loader.folder)) for plan, out in plans]
+    work = [(place, job) for place, (plan, out) in enumerate(plans) for job in _missing(plan, out, results[place])]
+    work.sort(key=lambda entry: entry[1].seed)  # where every seed has data of its own, it is loaded less often
+    for place in {place for place, _ in work}:  # a folder in which everything is finished stays as it is
+        plan, out = plans[place]
+        write_json(make_folder(out, "choose another folder") / "config.json", plan.as_dict())
     failed = []
-    for place, runs in results_of(attempt, [job for job, _ in work], data, jobs, show):
+    for number, runs in results_of(attempt, [job for _, job in work], loader, jobs, show):
+        place, job = work[number]
         if isinstance(runs, NumericalError):
-            failed.append((work[place][0], runs))
+            failed.append(f"{job.plan.scenario.name} {job.method} seed {job.seed}: {runs}")
         else:
-            _keep(*work[place], runs)
+            results[place] = _keep(job, results[place], runs)
     if failed:
-        raise _summary(failed)
-    return found
+        raise NumericalError(
+            "\n".join(["All other runs are finished and kept; these could not be computed:", *failed])
+        )
+    return results
 
 
 def attempt(
-    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: Show | None = None
-) -> list[dict[str, Any]] | NumericalError:
-    """The runs, or why they cannot be computed: one training that diverges must not end those of the others."""
+    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: ShowStep | None = None
+) -> list[Run] | NumericalError:
+    """The runs of a stream, or the error of a training that diverges, which must not end the other streams."""
     try:
         return finished_runs(plan, data, name, seed, out, show)
     except NumericalError as error:
         return error
 
 
-def _summary(failed: list[tuple[Job, NumericalError]]) -> NumericalError:
-    lines = [f"{job.plan.scenario.name} {job.method} seed {job.seed}: {error}" for job, error in failed]
-    return NumericalError("\n".join(["All other runs are finished and kept; these could not be computed:", *lines]))
+def previous(plan: Plan, out: Path | None, identity: IdentityOf) -> Results:
+    """The results that `out` holds already, which must have the same plan and the same backbone."""
+    results = check_folder(plan, out) if out is not None else None
+    if out is None or results is None:
+        return Results.new(plan.scenario.name, plan.protocol, plan.device)
+    check_backbones(plan, out, results, identity)
+    return results
 
 
-def previous(plan: Plan, out: Path | None, identity: backbones.Identity) -> dict[str, Any]:
-    """The results that `out` holds already, which must be of the same plan and of the same backbone."""
-    fresh = store.new_results(plan.scenario.name, plan.protocol, plan.device)
-    if out is None or not (out / "results.json").exists():
-        return fresh
-    old = store.read_results(out / "results.json")
-    if (old["scenario"], old["protocol"]) != (fresh["scenario"], fresh["protocol"]):
+def check_folder(plan: Plan, out: Path) -> Results | None:
+    """The results that `out` holds already. Those of another scenario, protocol or settings are an error."""
+    if not (out / "results.json").exists():
+        return None
+    results = Results.read(out / "results.json")
+    if (results.scenario, results.protocol) != (plan.scenario.name, plan.protocol):
         raise ConfigurationError(
-            f"{out} holds results of {old['scenario']} ({old['protocol']}); choose another folder with --out."
+            f"{out} holds results of {results.scenario} ({results.protocol}); choose another folder."
         )
     for name, settings in plan.settings.items():
-        if name in old["settings"] and old["settings"][name] != asdict(settings):
-            changed = [key for key, value in asdict(settings).items() if old["settings"][name].get(key) != value]
+        old, new = results.settings.get(name), asdict(settings)
+        if old is not None and old != new:
+            changed = [key for key, value in new.items() if old.get(key) != value]
             raise ConfigurationError(
-                f"{out} holds results of {name} with another value of {', '.join(changed)}; "
-                "choose another folder with --out."
+                f"{out} holds results of {name} with another value of {', '.join(changed)}; choose another folder."
             )
-    backbones.check(plan, out, old["runs"], identity)
-    return old
+    return results
 
 
-def _missing(plan: Plan, out: Path | None, found: dict[str, Any]) -> Iterator[Job]:
-    done = {(run["method"], run["seed"]) for run in found["runs"]}
+def check_backbones(plan: Plan, out: Path, results: Results, identity: IdentityOf) -> None:
+    """Raise an error if the results were made with another backbone."""
+    per_seed = is_held_out(plan.scenario)  # the backbones of seeds that are not in the plan may be gone
+    for seed, recorded in sorted(backbones(results)):
+        if (not per_seed or seed in plan.seeds) and identity(seed) != recorded:
+            which = f"of seed {seed}" if per_seed else plan.scenario.backbone
+            raise ConfigurationError(
+                f"The backbone {which} has changed since the results in {out} were made: its weights or its "
+                "preprocessing are different. Choose another folder, or move this one away."
+            )
+
+
+def output_folder(plan: Plan, out: Path | None) -> Path:
+    """The folder for a plan.
+
+    A folder that the user names is continued. Without one, a folder named after the scenario is used; its content is
+    removed, unless it is the unfinished beginning of this very plan.
+    """
+    folder = out or Path("out") / folder_name(plan.scenario.name)
+    if out is None and not _is_beginning(plan, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def folder_name(scenario: str) -> str:
+    """The name of the folder for a scenario, short enough for every file system.
+
+    >>> folder_name("digits-10/5")
+    'digits-10-5'
+    >>> folder_name("folder:/home/" + 60 * "birds/" + "all-6/3")[-40:]
+    'ds-birds-birds-birds-birds-birds-all-6-3'
+    """
+    name = scenario.replace("/", "-")
+    whole = os.fsencode(name)
+    if len(whole) <= LONGEST_NAME:
+        return name
+    return f"{hashlib.sha256(whole).hexdigest()[:8]}-{whole[-KEPT_ENDING:].decode(errors='ignore').lstrip('-')}"
+
+
+def _is_beginning(plan: Plan, folder: Path) -> bool:
+    try:
+        same = json.loads((folder / "config.json").read_text()) == plan.as_dict()
+        runs = Results.read(folder / "results.json").runs if (folder / "results.json").exists() else []
+    except (OSError, ValueError, IF2NetError):
+        return False
+    return same and len({(run.method, run.seed) for run in runs}) < len(plan.settings) * len(plan.seeds)
+
+
+def _current_backbone(plan: Plan, folder: Path | None, seed: int) -> str:
+    ready = resolved(plan.scenario, seed, folder, device=plan.device)
+    return load_extractor(str(ready.backbone), plan.device).identity
+
+
+def _missing(plan: Plan, out: Path | None, results: Results) -> Iterator[Job]:
+    finished = {(run.method, run.seed) for run in results.runs}
     for name in plan.settings:
         for seed in plan.seeds:
-            if (name, seed) not in done:
+            if (name, seed) not in finished:
                 yield Job(plan, out, name, seed)
 
 
-def _keep(job: Job, found: dict[str, Any], runs: list[dict[str, Any]]) -> None:
-    """Add finished runs to the results, and to the file."""
-    found["runs"] += runs
-    found["settings"][job.method] = asdict(job.plan.settings[job.method])
-    _sort(job.plan, found)
-    store.summarise(found)
+def _keep(job: Job, results: Results, runs: list[Run]) -> Results:
+    """Add finished runs to the results and to the file. Methods have the order of the plan."""
+    settings = {job.method: asdict(job.plan.settings[job.method])}
+    results = results.with_runs(runs, settings, order=job.plan.settings)
     if job.out is not None:
-        store.write_json(job.out / "results.json", found)
+        results.write(make_folder(job.out, "choose another folder") / "results.json")
         checkpoint_path(job.out, job.method, job.seed).unlink(missing_ok=True)
-
-
-def _sort(plan: Plan, found: dict[str, Any]) -> None:
-    """Runs in the order of the plan, whatever the order in which they were finished."""
-    methods = [*plan.settings, *METHODS]
-    found["runs"].sort(key=lambda run: (methods.index(run["method"]), run["variant"], run["seed"]))
+    return results

@@ -1,4 +1,4 @@
-"""Settings of methods from defaults, a config file and the command line; the later of these wins."""
+"""Settings of methods from defaults, a TOML file and the command line. The later of these has priority."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from if2net.config import convert
 from if2net.errors import ConfigurationError, unknown
 from if2net.study.methods import METHODS
 
-Given = list[tuple[str | None, str, Any]]  # (method or None for all that know the key, key, value)
+Given = list[tuple[str | None, str, Any]]  # (method, or None for all that have the key; key; value)
 
 
 def resolve(methods: Iterable[str], protocol: str, given: Given) -> dict[str, Any]:
-    """The settings of each method. A key that no chosen method knows is an error."""
+    """The settings of each method. A key that none of the methods has is an error."""
     resolved = {}
     names = list(methods)
     for name in names:
@@ -54,13 +54,13 @@ def from_command_line(pairs: Iterable[str]) -> Given:
 
 
 def from_file(path: Path) -> Given:
-    """Read a TOML file: top-level keys are for all methods, a table [method] for one."""
+    """Read a TOML file: keys at the top level are for all methods, those in a table [method] for one."""
     try:
-        content = tomllib.loads(path.read_text())
+        values = tomllib.loads(path.read_text())
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"The config file {path} cannot be read ({error}).") from error
+        raise ConfigurationError(f"The settings file {path} cannot be read ({error}); correct it.") from error
     given: Given = []
-    for key, value in content.items():
+    for key, value in values.items():
         if isinstance(value, dict):
             given += [(key, name, inner) for name, inner in value.items()]
         else:
@@ -71,5 +71,5 @@ def from_file(path: Path) -> Given:
 def _types(method: str) -> dict[str, Any]:
     kind = METHODS[method].Settings
     hints = get_type_hints(kind)
-    # The bench decides on these two: --seed and --device.
+    # These two belong to the plan.
     return {item.name: hints[item.name] for item in fields(kind) if item.name not in ("seed", "device")}

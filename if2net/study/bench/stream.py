@@ -1,4 +1,4 @@
-"""One method on one stream of tasks; a run that was killed goes on after its last finished task."""
+"""One method on one stream of tasks. A run that was killed continues after its last checkpoint."""
 
 from __future__ import annotations
 
@@ -11,30 +11,42 @@ from typing import Any
 import torch
 
 from if2net import modelfile
-from if2net.study.bench import results as store
+from if2net.files import make_folder
+from if2net.study.bench.metrics import Rows, matrix
 from if2net.study.bench.protocol import PROTOCOLS, accuracies, confusion
+from if2net.study.bench.results import Backbone, Run, Seconds, device_name, pack
 from if2net.study.data import Dataset, Scenario, Task
 from if2net.study.methods import METHODS, Method
 
-# Seconds of work that a killed run may lose: what a wide method keeps takes seconds to write.
+# Seconds of work that a killed run may lose. The state of a wide method takes seconds to write.
 BETWEEN_CHECKPOINTS = 10.0
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be run: everything that the numbers depend on."""
+    """The methods to run on a scenario, with everything that the numbers depend on."""
 
     scenario: Scenario
-    settings: dict[str, Any]  # method name → its resolved settings, in the order of running
+    settings: dict[str, Any]  # method → its resolved settings, in the order of running
     seeds: tuple[int, ...]
     protocol: str = "agnostic"
     device: str = "cpu"
     validation: bool = False
 
+    def as_dict(self) -> dict[str, Any]:
+        """The content of config.json."""
+        return {
+            "scenario": self.scenario.name,
+            "protocol": self.protocol,
+            "seeds": list(self.seeds),
+            "device": self.device,
+            "methods": {name: asdict(settings) for name, settings in self.settings.items()},
+        }
+
 
 @dataclass(frozen=True)
 class Step:
-    """A piece of work that has just been finished, for whoever shows progress."""
+    """A task that has been learned and tested, for the display of progress."""
 
     method: str
     seed: int
@@ -44,63 +56,71 @@ class Step:
     scenario: str = ""
 
 
-Show = Callable[[Step], None]
+ShowStep = Callable[[Step], None]
 
 
 @dataclass
-class Run:
-    """One method on one seed, as far as it has come."""
+class Stream:
+    """One method on the tasks of one seed, with the results so far."""
 
     method: Method
     tasks: list[Task]
     order: list[int]
-    rows: dict[str, list[list[float]]]  # variant → rows of R so far
+    rows: dict[str, Rows]  # variant → rows of R so far
     backbone: dict[str, str | None] | None = None  # of the data, see `Dataset`
     seconds: dict[str, float] = field(default_factory=lambda: {"learn": 0.0, "predict": 0.0})
 
 
 def learn_stream(
-    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: Show | None = None
-) -> Run:
+    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: ShowStep | None = None
+) -> Stream:
     """Learn and test one stream of tasks, from the beginning or from the checkpoint in `out`."""
     order, tasks = plan.scenario.stream(data, seed, validation=plan.validation)
-    rows: dict[str, list[list[float]]] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
-    run = Run(_method(plan, name, seed, tasks), tasks, order, rows, data.backbone)
+    rows: dict[str, Rows] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
+    stream = Stream(_method(plan, name, seed, tasks), tasks, order, rows, data.backbone)
     if out is not None:
-        _resume(run, out, name, seed)
+        _resume(stream, checkpoint_path(out, name, seed))
     saved = time.monotonic()
-    for task in tasks[run.method.tasks :]:
-        _learn_and_test(plan, run, task)
+    for task in tasks[stream.method.tasks :]:
+        _learn_and_test(plan, stream, task)
         if out is not None and time.monotonic() - saved >= BETWEEN_CHECKPOINTS:
-            _save_checkpoint(run, out, name, seed)
+            _save_checkpoint(stream, checkpoint_path(out, name, seed))
             saved = time.monotonic()
         if show is not None:
-            last = next(iter(run.rows.values()))[-1]
+            last = next(iter(stream.rows.values()))[-1]
             show(Step(name, seed, task.index, len(tasks), sum(last) / len(last), plan.scenario.name))
-    return run
+    return stream
 
 
 def finished_runs(
-    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: Show | None = None
-) -> list[dict[str, Any]]:
-    """The entries of "runs" for one stream, one a variant of the protocol."""
-    run = learn_stream(plan, data, name, seed, out, show)
-    alone = _independent(plan, run, name, seed)
-    costs = {**asdict(run.method.costs()), "device": store.device_name(plan.device)}
-    origin = {"backbone": run.backbone} if run.backbone else {}
+    plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: ShowStep | None = None
+) -> list[Run]:
+    """Learn one stream of tasks; one run per variant of the protocol."""
+    stream = learn_stream(plan, data, name, seed, out, show)
+    independent = _independent(plan, stream, name, seed)
+    costs = stream.method.costs()
     return [
-        store.finished_run(name, variant, seed, run.order, matrix(rows), alone[variant], dict(run.seconds), costs)
-        | {"confusion": confusion(run.method, run.tasks, plan.protocol, variant), **origin}
-        for variant, rows in run.rows.items()
+        Run(
+            method=name,
+            variant=variant,
+            seed=seed,
+            class_order=stream.order,
+            R=matrix(rows),
+            independent=independent[variant],
+            seconds=Seconds(**stream.seconds),
+            state_bytes=costs.state_bytes,
+            exemplars=costs.exemplars,
+            parameters=costs.parameters,
+            device=device_name(plan.device),
+            confusion=pack(confusion(stream.method, stream.tasks, plan.protocol, variant)),
+            backbone=Backbone(**stream.backbone) if stream.backbone else None,  # type: ignore[arg-type]
+        )
+        for variant, rows in stream.rows.items()
     ]
 
 
-def matrix(rows: list[list[float]]) -> list[list[float | None]]:
-    """R: the rows with None where a task had not been learned yet."""
-    return [[*row, *[None] * (len(rows) - len(row))] for row in rows]
-
-
 def checkpoint_path(out: Path, name: str, seed: int) -> Path:
+    """The checkpoint of a stream in the folder of its plan."""
     return out / "checkpoints" / f"{name}-{seed}.if2"
 
 
@@ -108,45 +128,45 @@ def _method(plan: Plan, name: str, seed: int, tasks: list[Task]) -> Method:
     return METHODS[name](tasks[0].train_X.shape[1], seed, torch.device(plan.device), plan.settings[name])
 
 
-def _learn_and_test(plan: Plan, run: Run, task: Task) -> None:
+def _learn_and_test(plan: Plan, stream: Stream, task: Task) -> None:
     start = time.perf_counter()
-    run.method.learn(task.train_X, task.train_y)
+    stream.method.learn(task.train_X, task.train_y)
     learned = time.perf_counter()
-    for variant, rows in run.rows.items():
-        rows.append(accuracies(run.method, run.tasks[: task.index + 1], plan.protocol, variant))
-    run.seconds["learn"] += learned - start
-    run.seconds["predict"] += time.perf_counter() - learned
+    for variant, rows in stream.rows.items():
+        rows.append(accuracies(stream.method, stream.tasks[: task.index + 1], plan.protocol, variant))
+    stream.seconds["learn"] += learned - start
+    stream.seconds["predict"] += time.perf_counter() - learned
 
 
-def _independent(plan: Plan, run: Run, name: str, seed: int) -> dict[str, list[float]]:
-    """R_ind: the accuracy on each task of a model that has learned that task alone."""
-    found: dict[str, list[float]] = {variant: [] for variant in run.rows}
-    for task in run.tasks:
-        method = _method(plan, name, seed, run.tasks)
+def _independent(plan: Plan, stream: Stream, name: str, seed: int) -> dict[str, list[float]]:
+    """R_ind for each variant: the accuracy on each task of a model that has learned that task alone."""
+    independent: dict[str, list[float]] = {variant: [] for variant in stream.rows}
+    for task in stream.tasks:
+        method = _method(plan, name, seed, stream.tasks)
         method.learn(task.train_X, task.train_y)
-        for variant, row in found.items():
+        for variant, row in independent.items():
             row += accuracies(method, [task], plan.protocol, variant)
-    return found
+    return independent
 
 
-def _save_checkpoint(run: Run, out: Path, name: str, seed: int) -> None:
-    path = checkpoint_path(out, name, seed)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    header = {"tasks": run.method.tasks, "rows": run.rows, "seconds": run.seconds, "order": run.order}
-    header |= {"settings": asdict(run.method.settings), "backbone": run.backbone}
-    modelfile.write(path, run.method.tensors(), header)
+def _save_checkpoint(stream: Stream, path: Path) -> None:
+    make_folder(path.parent, "choose another folder")
+    header = {"tasks": stream.method.tasks, "rows": stream.rows, "seconds": stream.seconds}
+    modelfile.write(path, stream.method.tensors(), header | _identity(stream))
 
 
-def _resume(run: Run, out: Path, name: str, seed: int) -> None:
-    """Go on from the last finished task, if there is one of this very run."""
-    path = checkpoint_path(out, name, seed)
+def _resume(stream: Stream, path: Path) -> None:
+    """Continue after the last checkpoint of this very stream, if there is one."""
     if not path.exists():
         return
     tensors, header = modelfile.read(path)
-    if header["order"] != run.order or header["settings"] != asdict(run.method.settings):
+    if any(header.get(key) != value for key, value in _identity(stream).items()):
         return
-    if header.get("backbone", run.backbone) != run.backbone:  # older checkpoints do not have it
-        return
-    run.method.tasks = header["tasks"]
-    run.method.restore(tensors)
-    run.rows, run.seconds = header["rows"], header["seconds"]
+    stream.method.tasks = header["tasks"]
+    stream.method.restore(tensors)
+    stream.rows, stream.seconds = header["rows"], header["seconds"]
+
+
+def _identity(stream: Stream) -> dict[str, Any]:
+    """Everything that the rest of a stream depends on; a checkpoint of another one is not used."""
+    return {"order": stream.order, "settings": asdict(stream.method.settings), "backbone": stream.backbone}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from if2net.errors import IF2NetError
     from if2net.images.extractor import Extractor
+    from if2net.study.bench.rows import Loader
     from if2net.study.data import ImageDataset, Scenario
     from if2net.study.pretraining.held_out import Prepared
 
@@ -101,38 +102,38 @@ def pretrain(
 
 
 def prepare_rows(
-    scenario: Scenario, data: Path | None, device: str, console: Console, seeds: Iterable[int]
+    scenario: Scenario, loader: Loader, device: str, console: Console, seeds: Iterable[int]
 ) -> dict[Path, str]:
-    """Compute the rows of a scenario for these seeds with progress; return what was left out, with the reasons."""
-    from if2net.study.bench.rows import load_rows, scenario_images
+    """Load the rows of a scenario for these seeds with progress; return what was left out, with the reasons."""
+    from if2net.study.bench.rows import scenario_images
     from if2net.study.data.image_datasets import IMAGE_DATASETS
     from if2net.study.pretraining import held_out
 
     if scenario.backbone is None:
-        load_rows(scenario, data)
+        loader.load(scenario)
         return {}
     own_backbones = held_out.is_held_out(scenario)
     if own_backbones:
-        scenario_images(scenario, data)  # raises an error for too few classes before a backbone is trained
+        scenario_images(scenario, loader.folder)  # raises an error for too few classes before a backbone is trained
     left_out: dict[Path, str] = {}
     for seed in seeds if own_backbones else [0]:
-        prepared = _prepare_backbone(scenario, seed, data, device, console)
-        left_out |= prepared.left_out | _compute_features(prepared.scenario, data, device, console)
+        prepared = _prepare_backbone(scenario, seed, loader.folder, device, console)
+        _compute_features(scenario, seed, loader, device, console)
+        left_out |= prepared.left_out
     source = IMAGE_DATASETS.get(scenario.dataset)
     if source is not None and source.of_imagenet and not _knows_its_classes(str(prepared.scenario.backbone)):
         console.print(
             f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
             "Say so beside these numbers."
         )
-    return left_out
+    return left_out | loader.left_out
 
 
-def _compute_features(scenario: Scenario, data: Path | None, device: str, console: Console) -> dict[Path, str]:
+def _compute_features(scenario: Scenario, seed: int, loader: Loader, device: str, console: Console) -> None:
     from if2net.progress import progress
-    from if2net.study.bench.rows import load_rows
 
     with progress("features", console) as show:
-        return load_rows(scenario, data, device=device, show=show)[1]
+        loader.load(scenario, seed, device=device, show=show)
 
 
 def _knows_its_classes(backbone: str) -> bool:

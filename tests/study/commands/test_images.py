@@ -15,6 +15,7 @@ from if2net.cli import KEPT, app
 from if2net.commands.images import print_left_out
 from if2net.errors import IF2NetError
 from if2net.images.backbones.resnet import ARCHITECTURES
+from if2net.study.bench.rows import Loader
 from if2net.study.commands.images import prepare_rows
 from if2net.study.data import parse_scenario
 from if2net.study.pretraining import held_out
@@ -158,9 +159,9 @@ def test_the_features_of_a_scenario_come_from_its_held_out_backbone(if2net, pict
 
 @pytest.mark.parametrize(("backbone", "warned"), [("pixels,size=8", False), ("efficientnet-lite0", True)])
 def test_a_run_on_images_of_imagenet_warns_that_the_backbone_may_know_them(backbone, warned, monkeypatch):
-    monkeypatch.setattr("if2net.study.commands.images._compute_features", lambda *_: {})
+    monkeypatch.setattr("if2net.study.commands.images._compute_features", lambda *_: None)
     console = Console(file=io.StringIO())
-    prepare_rows(parse_scenario("stanford-dogs-100/10", backbone), None, "cpu", console, [0])
+    prepare_rows(parse_scenario("stanford-dogs-100/10", backbone), Loader(), "cpu", console, [0])
     assert ("comes from ImageNet" in console.file.getvalue()) == warned
 
 

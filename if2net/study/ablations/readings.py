@@ -1,4 +1,4 @@
-"""R of one learned stream, read under every protocol that its representation allows."""
+"""R of one stream, read under every protocol that its representation allows."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ from statistics import fmean
 from if2net.study.ablations.cells import Entry
 from if2net.study.bench import metrics
 from if2net.study.bench.protocol import PROTOCOLS, accuracies
-from if2net.study.bench.stream import matrix
 from if2net.study.data import Task
 from if2net.study.methods import Method
 
 Reading = tuple[str, str]  # protocol and variant
-# With one representation for all tasks nothing but the sample is needed; with one a task, the task or a batch.
+# One representation for all tasks needs the sample alone. One per task needs the task or a batch.
 REPRESENTATIONS = {"agnostic": "first", "aware": "per-task", "transductive": "per-task"}
 
 
 def readings_of(protocol: str) -> list[Reading]:
+    """The variants of a protocol."""
     return [(protocol, variant) for variant in PROTOCOLS[protocol]]
 
 
 def label(reading: Reading) -> str:
-    """
+    """Protocol and variant in one.
+
     >>> label(("aware", "")), label(("transductive", "tasks mixed"))
     ('aware', 'transductive, tasks mixed')
     """
     return ", ".join(part for part in reading if part)
 
 
-# By representation, so that one learned model is read in all the ways it can be.
+# Representation → the protocols that one learned model can be read under.
 READINGS: dict[str, list[Reading]] = {
     "first": readings_of("agnostic"),
     "per-task": [*readings_of("aware"), *readings_of("transductive")],
@@ -39,7 +40,7 @@ LABELS = [label(reading) for readings in READINGS.values() for reading in readin
 
 
 def measured(make: Callable[[str], Method], tasks: Sequence[Task]) -> list[Entry]:
-    """Under every protocol; `make` gives a method that has learned nothing, by representation."""
+    """Measure under every protocol. `make` creates a method with a representation."""
     return [
         entry
         for representation, readings in READINGS.items()
@@ -50,13 +51,13 @@ def measured(make: Callable[[str], Method], tasks: Sequence[Task]) -> list[Entry
 def follow(
     fresh: Callable[[], Method], tasks: Sequence[Task], readings: Sequence[Reading], *, alone: bool = True
 ) -> list[Entry]:
-    """Learn the tasks one after the other: ACC under every reading, and BWT where every row of R is known.
+    """Learn the tasks one after the other and measure ACC under each reading, and BWT where all of R is known.
 
-    FWT too where each task is to be learned `alone` as well. Solving the tweak again on test data takes longer than
-    learning does, so transductive predictions are made in the end only.
+    With `alone`, each task is also learned by a model of its own, for FWT. Transductive predictions take longer than
+    learning, so they are made after the last task only.
     """
     method = fresh()
-    rows: dict[Reading, list[list[float]]] = {reading: [] for reading in readings if reading[0] != "transductive"}
+    rows: dict[Reading, metrics.Rows] = {reading: [] for reading in readings if reading[0] != "transductive"}
     independent: dict[Reading, list[float]] = {reading: [] for reading in rows}
     for count, task in enumerate(tasks, start=1):
         method.learn(task.train_X, task.train_y)
@@ -65,20 +66,19 @@ def follow(
         if alone and rows:
             single = fresh()
             single.learn(task.train_X, task.train_y)
-            for reading, found in independent.items():
-                found += accuracies(single, [task], *reading)
-    return [
-        {"protocol": label(reading)}
-        | (_metrics(rows[reading], independent[reading]) if reading in rows else _last(method, tasks, reading))
-        for reading in readings
-    ]
+            for reading, row in independent.items():
+                row += accuracies(single, [task], *reading)
+    entries = []
+    for reading in readings:
+        if reading in rows:
+            numbers = _metrics(rows[reading], independent[reading])
+        else:
+            numbers = {"acc": fmean(accuracies(method, tasks, *reading))}
+        entries.append(Entry(label(reading), numbers))
+    return entries
 
 
-def _metrics(rows: list[list[float]], independent: list[float]) -> Entry:
-    R = matrix(rows)
-    found = {"acc": metrics.acc(R), "bwt": metrics.bwt(R)}
-    return found | ({"fwt": metrics.fwt(R, independent)} if independent else {})
-
-
-def _last(method: Method, tasks: Sequence[Task], reading: Reading) -> Entry:
-    return {"acc": fmean(accuracies(method, tasks, *reading))}
+def _metrics(rows: metrics.Rows, independent: list[float]) -> dict[str, float]:
+    R = metrics.matrix(rows)
+    numbers = {"acc": metrics.acc(R), "bwt": metrics.bwt(R)}
+    return numbers | ({"fwt": metrics.fwt(R, independent)} if independent else {})

@@ -1,0 +1,93 @@
+"""`if2net reproduce`: run a table, a figure or an ablation of the paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from if2net.commands.images import print_left_out
+from if2net.commands.options import DeviceOption
+from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption
+
+RUNS = 5  # as in the paper
+
+
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="A table or figure, such as table-mnist.")] = None,
+    list_them: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    method: MethodsOption = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Number of seeds. Default: 5, or 3 for most ablations.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for results. A stopped command continues there. Default: out/NAME.")
+    ] = None,
+    jobs: JobsOption = 1,
+    settings: SetOption = None,
+) -> None:
+    """Run a table or an ablation of the paper and show ours beside the paper's figures.
+
+    With -m, only these methods are run; `if2net merge` joins the parts later. Ablations take neither -m nor --set.
+    """
+    from dataclasses import replace
+
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from if2net.config import resolve_device
+    from if2net.errors import ConfigurationError, unknown
+    from if2net.progress import progress
+    from if2net.study.ablations import ABLATIONS, carry_out, write_ablation
+    from if2net.study.bench.display import shown_steps
+    from if2net.study.bench.experiments import EXPERIMENTS, plans
+    from if2net.study.bench.rows import Loader
+    from if2net.study.bench.runner import check_folder, run_plans
+    from if2net.study.bench.settings import from_command_line
+    from if2net.study.commands.images import prepare_rows
+    from if2net.study.report.paper_tables import write
+
+    summaries = {entry: experiment.summary for entry, experiment in EXPERIMENTS.items()}
+    summaries |= {entry: ablation.summary for entry, ablation in ABLATIONS.items()}
+    if list_them or name is None:
+        for entry, summary in summaries.items():
+            typer.echo(f"{entry:20} {summary}")
+        return
+    if name not in summaries:
+        raise unknown("table or figure", name, summaries)
+    console, loader = Console(), Loader(data)
+    folder = out or Path("out") / name
+    chosen_device = str(resolve_device(device))
+    left_out: dict[Path, str] = {}
+    if name in ABLATIONS:
+        if method or settings:
+            raise ConfigurationError(f"{name} is an ablation with settings of its own; leave out -m and --set.")
+        ablation = ABLATIONS[name]
+        seeds = range(seed, seed + (runs or ablation.runs))
+        with progress(name, console) as show:
+            measured = carry_out(ablation, folder, loader, seeds=seeds, device=chosen_device, jobs=jobs, show=show)
+        files = write_ablation(ablation, measured, folder)
+    else:
+        planned = plans(
+            name,
+            folder,
+            methods=method or [],
+            seeds=tuple(range(seed, seed + (runs or RUNS))),
+            device=chosen_device,
+            given=from_command_line(settings or []),
+        )
+        for plan, place in planned:
+            check_folder(plan, place)
+        # Streams that differ only in the number of tasks have the same data.
+        for scenario in dict.fromkeys(replace(plan.scenario, tasks=1) for plan, _ in planned):
+            left_out |= prepare_rows(scenario, loader, chosen_device, console, planned[0][0].seeds)
+        with shown_steps([plan for plan, _ in planned], console) as show_step:
+            results = run_plans(planned, loader, jobs, show_step)
+        files = write(name, results, folder)
+    console.print(Markdown(files[0].read_text(encoding="utf-8")))
+    console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
+    print_left_out(left_out, console)

@@ -1,0 +1,70 @@
+"""`if2net run`: compare methods on a stream of tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from if2net.commands.images import print_left_out
+from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.study.commands.options import (
+    ConfigOption,
+    DataOption,
+    JobsOption,
+    MethodsOption,
+    ProtocolOption,
+    SetOption,
+)
+
+DEFAULT_METHODS = ["if2net", "none", "joint"]
+
+
+def run(
+    scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")] = "digits-10/5",
+    backbone: BackboneOption = None,
+    method: MethodsOption = None,
+    runs: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed. It also shuffles the classes.")] = 0,
+    protocol: ProtocolOption = "agnostic",
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    out: Annotated[Path | None, typer.Option(help="Folder for results. A stopped run continues there.")] = None,
+    jobs: JobsOption = 1,
+    settings: SetOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Compare methods on a stream of tasks: a table, results.json and report.html."""
+    from rich.console import Console
+
+    from if2net.config import resolve_device
+    from if2net.study.bench import hyperparameters
+    from if2net.study.bench.display import results_table, shown_steps
+    from if2net.study.bench.protocol import check_protocol
+    from if2net.study.bench.rows import Loader
+    from if2net.study.bench.runner import check_folder, output_folder, run_plans
+    from if2net.study.bench.settings import from_command_line, from_file, resolve
+    from if2net.study.bench.stream import Plan
+    from if2net.study.commands.images import prepare_rows
+    from if2net.study.data import parse_scenario
+    from if2net.study.report import write_report
+
+    console, loader = Console(), Loader(data)
+    check_protocol(protocol)
+    stream = parse_scenario(scenario, backbone)
+    methods = method or DEFAULT_METHODS
+    given = (from_file(config) if config else []) + from_command_line(settings or [])
+    resolved = resolve(methods, protocol, hyperparameters.searched(methods, stream.dataset, protocol) + given)
+    plan = Plan(stream, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
+    # Everything that can be missing is an error before anything is trained or written.
+    if out is not None:
+        check_folder(plan, out)
+    left_out = prepare_rows(stream, loader, plan.device, console, plan.seeds)
+    folder = output_folder(plan, out)
+    with shown_steps([plan], console) as show:
+        (results,) = run_plans([(plan, folder)], loader, jobs, show)
+    write_report(results, folder)
+    console.print(results_table(results))
+    console.print(f"Results: {folder / 'results.json'}\nReport:  {folder / 'report.html'}", soft_wrap=True)
+    print_left_out(left_out, console)

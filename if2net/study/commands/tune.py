@@ -1,0 +1,63 @@
+"""`if2net tune`: search settings of a method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from if2net.commands.images import print_left_out
+from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.study.commands.options import DataOption, JobsOption, ProtocolOption, SetOption
+
+
+def tune(
+    scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")],
+    method: Annotated[str, typer.Option("-m", "--method", help="The method.")],
+    out: Annotated[Path, typer.Option(help="JSON file for everything that was tried.")],
+    grid: Annotated[list[str] | None, typer.Option("--grid", help="key=value,value,... Can be repeated.")] = None,
+    backbone: BackboneOption = None,
+    protocol: ProtocolOption = "agnostic",
+    data: DataOption = None,
+    device: DeviceOption = "auto",
+    jobs: JobsOption = 1,
+    settings: SetOption = None,
+) -> None:
+    """Search settings on held-back training data of a stream that is never reported.
+
+    Without --grid, the grid of the method in bench/hyperparameters.toml is searched.
+    """
+    from rich.console import Console
+
+    from if2net.config import resolve_device
+    from if2net.files import make_folder
+    from if2net.study.bench import hyperparameters
+    from if2net.study.bench.protocol import check_protocol
+    from if2net.study.bench.rows import Loader
+    from if2net.study.bench.search import parse_grid, search
+    from if2net.study.bench.settings import from_command_line
+    from if2net.study.commands.images import prepare_rows
+    from if2net.study.data import parse_scenario
+
+    console, loader = Console(), Loader(data)
+    check_protocol(protocol)
+    stream = parse_scenario(scenario, backbone)
+    values = parse_grid(grid) if grid else hyperparameters.grid(method)
+    chosen_device = str(resolve_device(device))
+    left_out = prepare_rows(stream, loader, chosen_device, console, [0])
+    make_folder(out.parent, "choose another --out")
+    finished = search(
+        stream,
+        loader,
+        method,
+        values,
+        protocol=protocol,
+        fixed=from_command_line(settings or []),
+        device=chosen_device,
+        jobs=jobs,
+        show=lambda trial: console.print(trial.as_dict()),
+    )
+    finished.write(out)
+    console.print(f"Best: {finished.best}\nAll: {out}", soft_wrap=True)
+    print_left_out(left_out, console)
