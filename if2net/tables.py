@@ -25,13 +25,13 @@ from if2net.extras import require
 ROWS = 4096
 # The label is the column with one of these names, in any case, unless another one is chosen.
 LABEL_NAMES = ("label", "class", "target", "y")
-# "007" and "1.0" stay text, because they would be written differently as numbers.
-WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d*")
+# "007" and "1.0" stay text, because they would be written differently as numbers; so do numbers beyond 64 bits.
+WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
 # pyarrow's message for a cell that does not fit the type of its column; its first row is the header.
 BAD_CELL = re.compile(r"CSV column #(?P<column>\d+): Row #(?P<row>\d+): CSV conversion error to \w+: (?P<reason>.+)")
 
 # The format of a file by the ending of its name, and the formats whose columns a model remembers by name.
-FORMATS = {".csv": "csv", ".csv.gz": "csv", ".tsv": "csv", ".tsv.gz": "csv"}
+FORMATS = dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), "csv")
 FORMATS |= {".parquet": "parquet", ".npz": "npz", ".npy": "npy"}
 NAMED = ("csv", "parquet")
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
@@ -383,27 +383,22 @@ def _numpy_columns(batch: Any) -> Arrays:
     return arrays
 
 
-def _read_npz(path: Path, columns: Columns) -> Iterator[Arrays]:
-    with zipfile.ZipFile(path) as archive, ExitStack() as stack:
-        yield from _side_by_side({name: stack.enter_context(archive.open(f"{name}.npy")) for name in columns.names})
-
-
-def _read_npy(path: Path, columns: Columns) -> Iterator[Arrays]:
-    """Read the features from this file, and the labels from the file whose path is the name of the label."""
-    files = {name: path if name in columns.features else name for name in columns.names}
+def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
+    """Read arrays of an .npz file, or an .npy file and the .npy file that is named as the label."""
     with ExitStack() as stack:
-        yield from _side_by_side({name: stack.enter_context(open(file, "rb")) for name, file in files.items()})
-
-
-def _side_by_side(streams: dict[str, IO[bytes]]) -> Iterator[Arrays]:
-    """Read arrays in NumPy's format, ROWS rows of each at a time."""
-    headers = {name: _npy_header(name, stream) for name, stream in streams.items()}
-    lengths = {name: shape[0] for name, (shape, _, _) in headers.items()}
-    if len(set(lengths.values())) > 1:
-        counts = " and ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
-        raise InputError(f"The arrays differ in their number of rows: {counts}. Give one label for each sample.")
-    for pieces in zip(*(_npy_pieces(stream, *headers[name]) for name, stream in streams.items()), strict=True):
-        yield dict(zip(streams, pieces, strict=True))
+        if kind_of(path) == "npz":
+            archive = stack.enter_context(zipfile.ZipFile(path))
+            streams = {name: stack.enter_context(archive.open(f"{name}.npy")) for name in columns.names}
+        else:
+            files = {name: path if name in columns.features else Path(name) for name in columns.names}
+            streams = {name: stack.enter_context(file.open("rb")) for name, file in files.items()}
+        headers = {name: _npy_header(name, stream) for name, stream in streams.items()}
+        lengths = {name: shape[0] for name, (shape, _, _) in headers.items()}
+        if len(set(lengths.values())) > 1:
+            counts = " and ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
+            raise InputError(f"The arrays differ in their number of rows: {counts}. Give one label for each sample.")
+        for pieces in zip(*(_npy_pieces(stream, *headers[name]) for name, stream in streams.items()), strict=True):
+            yield dict(zip(streams, pieces, strict=True))
 
 
 def _npy_header(name: str, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -435,4 +430,4 @@ def _npy_values(stream: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any])
     return np.frombuffer(content, dtype=dtype).reshape(shape)
 
 
-READERS = {"csv": _read_csv, "parquet": _read_parquet, "npz": _read_npz, "npy": _read_npy}
+READERS = {"csv": _read_csv, "parquet": _read_parquet, "npz": _read_arrays, "npy": _read_arrays}

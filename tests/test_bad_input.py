@@ -1,4 +1,4 @@
-"""Bad input is refused with a sentence that says what to do, and the learner stays as it was."""
+"""Bad input is refused with a sentence that says what to do, and the learner stays unchanged."""
 
 import re
 
@@ -16,7 +16,7 @@ def with_value(value):
     return lambda X: np.where(np.arange(X.size).reshape(X.shape) == 70, value, X)
 
 
-# What is done to good samples, and what the learner's message tells the user to do.
+# How good samples are spoiled, and what the message of the learner advises.
 BAD_SAMPLES = {
     "NaN": (with_value(np.nan), "remove or fill in"),
     "infinity": (with_value(np.inf), "remove or fill in"),
@@ -38,7 +38,7 @@ BAD_SAMPLES = {
     "complex": (lambda X: X + 1j, "give real numbers"),
     "a complex tensor": (lambda X: torch.from_numpy(X + 1j), "give real numbers"),
 }
-# These are wrong only for a learner that has learned already.
+# These are wrong only for a learner that has already learned.
 BAD_LATER_SAMPLES = {
     "fewer features": (lambda X: X[:, :-1], "give the same features"),
     "more features": (lambda X: np.hstack([X, X]), "give the same features"),
@@ -48,7 +48,7 @@ BAD_LABELS = {
     "too few labels": (lambda y: y[:-1], "give one label for each sample"),
     "too many labels": (lambda y: np.append(y, 0), "give one label for each sample"),
     "no labels": (lambda y: y[:0], "give one label for each sample"),
-    "two labels a sample": (lambda y: np.stack([y, y], axis=1), "one label per sample"),
+    "two labels per sample": (lambda y: np.stack([y, y], axis=1), "one label per sample"),
     "a single label": (lambda y: 3, "one label per sample"),
     "numbers among text": (lambda y: ["a", *y[1:].tolist()], "use one kind for all classes"),
     "numbers among text as objects": (lambda y: np.array(["a", *y[1:]], dtype=object), "use one kind"),
@@ -75,7 +75,7 @@ def assert_sentence(error):
 
 @pytest.fixture(params=["learner", "classifier"])
 def new(request, new_learner, new_classifier):
-    """Makes an unfitted model; both kinds must refuse the same things."""
+    """Build an unfitted model. Both kinds must refuse the same input."""
     return new_learner if request.param == "learner" else new_classifier
 
 
@@ -84,7 +84,7 @@ def learn(model, X, y):
 
 
 def assert_refused(model, unchanged, action, hint):
-    """scikit-learn's own checks come first in the classifier, with its own words and types."""
+    """In the classifier, scikit-learn's own checks may come first, with other words and types."""
     ours = isinstance(model, IF2Net)
     with unchanged(model), pytest.raises(InputError if ours else (ValueError, TypeError)) as caught:
         action()
@@ -134,7 +134,7 @@ def test_bad_labels_are_not_learned(new, digits, samples, unchanged, case):
 
 
 @pytest.mark.parametrize("case", ["numbers among text", "numbers among text as objects", "text after numbers"])
-def test_labels_that_cannot_be_compared_get_the_same_explanation_everywhere(new, digits, samples, case):
+def test_labels_that_cannot_be_compared_get_the_same_explanation_in_both_models(new, digits, samples, case):
     spoil, hint = (BAD_LABELS | BAD_LATER_LABELS)[case]
     X, y = samples
     with pytest.raises(InputError, match=hint):
@@ -150,7 +150,7 @@ def test_bad_labels_leave_an_unfitted_model_unfitted(new, samples, unchanged, ca
 
 
 @pytest.mark.parametrize("fitted", [True, False], ids=["fitted", "unfitted"])
-def test_labels_must_not_be_left_out(new, digits, unchanged, fitted):
+def test_missing_y_is_refused(new, digits, unchanged, fitted):
     X, y = digits
     model = learn(new(), X[:50], y[:50]) if fitted else new()
     assert_refused(model, unchanged, lambda: learn(model, X, None), "give y")
@@ -164,7 +164,7 @@ def test_the_classifier_refuses_continuous_targets(new_classifier, digits, uncha
         model.partial_fit(X[:50], y[:50] + 0.5)
 
 
-def test_fitting_again_on_bad_data_keeps_what_was_learned(new_classifier, digits, unchanged):
+def test_fitting_again_on_bad_data_keeps_the_model(new_classifier, digits, unchanged):
     X, y = digits
     model = new_classifier().fit(X[:50], y[:50])
     with unchanged(model), pytest.raises(ValueError, match="NaN"):
@@ -184,34 +184,34 @@ def test_a_stream_with_a_bad_third_batch_is_not_learned_at_all(new, digits, unch
         yield X[50:80], y[50:80]
         yield X[80:110], y[80:110]
         yield BAD_BATCHES[case](X[110:140], y[110:140])
-        raise AssertionError("nothing is asked for after a bad batch")
+        raise AssertionError("a batch after the bad one was read")
 
     with unchanged(model), pytest.raises(InputError) as caught:
         learn(model, batches(), None)
     assert_sentence(caught.value)
 
 
-def test_a_stream_whose_labels_do_not_go_with_the_classes_is_refused_at_once(new, digits, unchanged):
+def test_a_stream_with_labels_of_another_kind_is_refused_at_its_first_batch(new, digits, unchanged):
     X, y = digits
     model = learn(new(), X[:50], y[:50])
 
     def batches():
         yield X[50:80], y[50:80].astype(str)
-        raise AssertionError("nothing is asked for after a bad batch")
+        raise AssertionError("a batch after the bad one was read")
 
     with unchanged(model), pytest.raises(InputError, match="cannot be compared"):
         learn(model, batches(), None)
 
 
-def test_a_stream_that_breaks_is_not_learned_at_all(new, digits, unchanged):
+def test_a_stream_that_raises_an_error_is_not_learned_at_all(new, digits, unchanged):
     X, y = digits
     model = learn(new(), X[:50], y[:50])
 
     def broken():
         yield X[50:80], y[50:80] + 10
-        raise OSError("the disk is gone")
+        raise OSError("disk failure")
 
-    with unchanged(model), pytest.raises(OSError, match="the disk is gone"):
+    with unchanged(model), pytest.raises(OSError, match="disk failure"):
         learn(model, broken(), None)
 
 

@@ -175,7 +175,12 @@ print(rows, pyarrow.default_memory_pool().max_memory())
 
 @pytest.mark.parametrize(
     ("labels", "expected"),
-    [(["3", "-1", "0"], [3, -1, 0]), (["3", "007", "1"], ["3", "007", "1"]), (["1.0", "2", "3"], ["1.0", "2", "3"])],
+    [
+        (["3", "-1", "0"], [3, -1, 0]),
+        (["3", "007", "1"], ["3", "007", "1"]),
+        (["1.0", "2", "3"], ["1.0", "2", "3"]),
+        (["1", "9" * 30], ["1", "9" * 30]),
+    ],
 )
 def test_labels_that_are_written_as_whole_numbers_are_numbers(labels, expected, tmp_path):
     path = tmp_path / "t.csv"
