@@ -28,35 +28,11 @@ from if2net.study.methods.rps_net import RPSNet
 from if2net.study.methods.si import SI
 from if2net.study.methods.slda import StreamingLDA
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method
-    for method in (
-        NoDefence,
-        Joint,
-        BroadLearning,
-        EWC,
-        MAS,
-        OnlineEWC,
-        SI,
-        EFT,
-        OWM,
-        GEM,
-        FSDGPM,
-        BiC,
-        ARI,
-        PCL,
-        RPSNet,
-        LOGD,
-        IL2M,
-        NearestClassMean,
-        StreamingLDA,
-        FeCAM,
-        RanPAC,
-        ACIL,
-        IF2NetMethod,
-        IF2NetGradient,
-        IF2NetElastic,
-    )
-}
+BASELINES = (NoDefence, Joint, BroadLearning)
+COMPARED = (EWC, MAS, OnlineEWC, SI, EFT, OWM, GEM, FSDGPM, BiC, ARI, PCL, RPSNet, LOGD, IL2M)
+ANALYTIC = (NearestClassMean, StreamingLDA, FeCAM, RanPAC, ACIL)
+OURS = (IF2NetMethod, IF2NetGradient, IF2NetElastic)
+
+METHODS: dict[str, type[Method]] = {method.name: method for method in (*BASELINES, *COMPARED, *ANALYTIC, *OURS)}
 
 __all__ = ["METHODS", "Costs", "Method"]

@@ -11,7 +11,7 @@ from if2net.decision.projector import RecursiveProjector
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.methods.common.discriminants import Linear
-from if2net.study.methods.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net.study.methods.common.distillation import Distillation, DistillationSettings
+from if2net.study.methods.common.distillation import Distillation
 
 HOLD_OUT_EVERY = 10  # one sample in ten is held out
 PENALTY = 0.05  # on a − 1 and b
@@ -28,11 +28,6 @@ class BiC(Distillation):
     name = "bic"
     summary = "replay, distillation, and a correction of the newest classes' logits"
     graph_safe = True
-
-    def __init__(self, inputs: int, seed: int, device: torch.device, settings: DistillationSettings) -> None:
-        super().__init__(inputs, seed, device, settings)
-        self.state["scale"] = torch.empty(0, device=device)
-        self.state["shift"] = torch.empty(0, device=device)
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         X, y = super().training_data(*self.shuffled(X, y))

@@ -18,7 +18,7 @@ from if2net.study.methods.common.discriminants import (
     whitening,
     within_covariance,
 )
-from if2net.study.methods.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical
 
 
 @dataclass(frozen=True)

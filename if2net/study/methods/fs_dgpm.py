@@ -9,14 +9,7 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.utils import clip_grad_norm_
 
-from if2net.study.methods.common.network import (
-    append_ones,
-    gradient,
-    join,
-    layer_inputs_and_outputs,
-    linear_layers,
-    set_gradient,
-)
+from if2net.study.methods.common.network import append_ones, gradient, join, linear_layers, run_layers, set_gradient
 from if2net.study.methods.common.replay import Replay, ReplaySettings
 
 LARGEST = 2.0  # gradients are clipped to this
@@ -120,7 +113,7 @@ class FSDGPM(Replay):
         X, _ = self.memory
         order = torch.randperm(len(X), generator=self.random, device=self.device)
         drawn = order[: self.settings.basis_samples]
-        inputs = append_ones(layer_inputs_and_outputs(self.network, X[drawn])[0])
+        inputs = append_ones(run_layers(self.network, X[drawn])[0])
         enough = self.settings.energy + self.settings.energy_growth * (self.tasks - 1)
         return [basis(rows, enough) for rows in inputs[:-1]]
 

@@ -28,8 +28,6 @@ class IL2M(Replay):
         super().__init__(inputs, seed, device, settings)
         self.state["initial"] = torch.empty(0, device=device)  # μ⁰ of each class
         self.state["confidence"] = torch.empty(0, device=device)  # κ of each class's task
-        self.state["factor"] = torch.empty(0, device=device)
-        self.state["new"] = torch.empty(0, dtype=torch.bool, device=device)
 
     def finish(self, X: Tensor, y: Tensor) -> None:
         self.take_statistics(X, y)

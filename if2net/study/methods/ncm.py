@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from if2net.study.methods.common.discriminants import Linear, class_means, nearest_mean
-from if2net.study.methods.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class BroadLearning(Method):
         self.state: dict[str, Tensor] = {}
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
-        samples, labels = self._samples(X), torch.from_numpy(y).to(self.device)
+        samples, labels = self._scaled(X), torch.from_numpy(y).to(self.device)
         generator = torch.Generator().manual_seed(self.seed * 1009 + self.tasks)
         Z = self._fit_features(samples, generator)
         self._fit_enhancement(Z, generator)
@@ -61,7 +61,7 @@ class BroadLearning(Method):
         return self.state["beta"].shape[1] if self.tasks else 0
 
     def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        labels = [(self._respond(part) @ self.state["beta"]).argmax(dim=1) for part in self._samples(X).split(4096)]
+        labels = [(self._respond(part) @ self.state["beta"]).argmax(dim=1) for part in self._scaled(X).split(4096)]
         return torch.cat(labels).cpu().numpy()
 
     def tensors(self) -> dict[str, Tensor]:
@@ -106,9 +106,9 @@ class BroadLearning(Method):
     def _features(self, X: Tensor) -> Tensor:
         return (X @ self.state["features"] - self.state["low"]) / self.state["spread"]
 
-    def _samples(self, X: np.ndarray) -> Tensor:
+    def _scaled(self, X: np.ndarray) -> Tensor:
         """Scale each sample to mean 0 and standard deviation 1, and append the bias column."""
-        samples = torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64)).to(self.device)
+        samples = self._samples(X, np.float64)
         centred = samples - samples.mean(dim=1, keepdim=True)
         return _with_bias(centred / centred.std(dim=1, keepdim=True).clamp(min=1e-12))
 

@@ -9,13 +9,7 @@ from torch import Tensor
 
 from if2net.decision.projector import RecursiveProjector, healthy
 from if2net.errors import NumericalError
-from if2net.study.methods.common.network import (
-    append_ones,
-    gradient,
-    layer_inputs_and_outputs,
-    linear_layers,
-    set_gradient,
-)
+from if2net.study.methods.common.network import append_ones, gradient, linear_layers, run_layers, set_gradient
 from if2net.study.methods.common.trainer import Trainer, TrainerSettings
 
 LARGEST_NORM = 10.0  # the gradient of a layer is clipped to this norm before it is projected
@@ -61,7 +55,7 @@ class OWM(Trainer):
             self.projectors.append(projector)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        inputs, outputs = layer_inputs_and_outputs(self.network, X)
+        inputs, outputs = run_layers(self.network, X)
         self.layer_inputs = append_ones(inputs)
         return self.cross_entropy(outputs[-1], y)
 

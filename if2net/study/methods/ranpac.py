@@ -14,7 +14,7 @@ from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import NumericalError
 from if2net.holdout import held_out
 from if2net.study.methods.common.discriminants import Linear
-from if2net.study.methods.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical
 
 RIDGES = [10.0**power for power in range(-8, 9)]
 HELD_OUT = 0.2

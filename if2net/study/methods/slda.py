@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from if2net.errors import ConfigurationError
 from if2net.study.methods.common.discriminants import Linear, class_means, linear_discriminant, within_covariance
-from if2net.study.methods.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical
 
 
 @dataclass(frozen=True)

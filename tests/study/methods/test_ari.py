@@ -21,7 +21,7 @@ def stream():
 
 
 def before_third_task(**settings):
-    """A method that has begun its third task, and a batch of samples of the first and the third."""
+    """A method at the start of its third task, and a batch with samples of the first and third task."""
     method = ARI(6, 0, torch.device("cpu"), ARISettings(hidden=8, steps=30, epochs=1, memory=40, **settings))
     tasks = list(stream())
     for X, y in tasks[:2]:
@@ -39,7 +39,7 @@ def loss_of(network, X, y, classes):
 
 
 def brute_force(method, X, y, noise):
-    """The paper's step, one task and one network after the other."""
+    """The paper's step with one explicit network per task."""
     epsilon, rate, network = method.settings.epsilon, method.settings.rate, method.network
     parameters = list(network.parameters())
     start = [parameter.detach().clone() for parameter in parameters]
@@ -76,7 +76,7 @@ def brute_force(method, X, y, noise):
 
 
 @pytest.mark.parametrize("scope", ["seen", "current"])
-def test_a_step_is_the_papers(scope):
+def test_a_step_equals_the_papers(scope):
     method, X, y = before_third_task(scope=scope, momentum=0.0, rate=0.5, epsilon=0.3)
     state = method.random.get_state()
     noise = torch.empty_like(X).uniform_(-0.3, 0.3, generator=method.random)
@@ -90,7 +90,7 @@ def test_a_step_is_the_papers(scope):
 
 
 @pytest.mark.parametrize("scope", ["seen", "current"])
-def test_each_sample_goes_through_the_network_of_its_own_task(scope):
+def test_each_sample_passes_through_the_network_of_its_own_task(scope):
     method, X, y = before_third_task(scope=scope, rate=5.0)
     shuffled = torch.randperm(len(y), generator=torch.Generator().manual_seed(1))
     X, y = X[shuffled], y[shuffled]
@@ -113,7 +113,7 @@ def test_each_sample_goes_through_the_network_of_its_own_task(scope):
 
 
 @pytest.mark.parametrize("elements", [1, 50, ari.ELEMENTS])
-def test_tasks_are_fused_by_the_square_of_how_far_they_move(elements, monkeypatch):
+def test_tasks_are_fused_with_weights_by_the_square_of_their_moves(elements, monkeypatch):
     monkeypatch.setattr(ari, "ELEMENTS", elements)
     generator = torch.Generator().manual_seed(0)
     moves, given = (torch.randn(9, width, generator=generator) for width in (4, 5))
@@ -125,7 +125,7 @@ def test_tasks_are_fused_by_the_square_of_how_far_they_move(elements, monkeypatc
 
 
 class Watched(TorchDispatchMode):
-    """Notes the operations for which the host would have to wait for a device."""
+    """Records the operations for which the host has to wait for the device."""
 
     def __init__(self):
         super().__init__()
@@ -150,7 +150,7 @@ def test_a_step_does_not_wait_for_the_device(scope):
     assert watched.waits == []
 
 
-def test_the_gate_decides_what_the_network_sees():
+def test_a_closed_gate_hides_the_input():
     network = before_third_task()[0].network
     X = torch.randn(4, 6)
     with torch.no_grad():

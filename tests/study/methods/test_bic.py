@@ -9,7 +9,7 @@ from if2net.study.methods.common.distillation import DistillationSettings
 
 
 class Watched(BiC):
-    """Notes the samples that it trains on."""
+    """Records the samples that it trains on."""
 
     def train(self, X, y):
         self.seen = [*getattr(self, "seen", []), X]
@@ -43,11 +43,11 @@ def test_held_out_samples_are_never_trained_on(method, monkeypatch):
     monkeypatch.setattr(BiC, "fit_correction", fit_correction)
     for X, y in stream():
         method.learn(X.numpy(), y.numpy())
-    assert [len(part) for part in corrected_on] == [6, 12, 12]  # 3 of 30, 3 of 30, 2 of 15 exemplars a class
+    assert [len(part) for part in corrected_on] == [6, 12, 12]  # 3 of 30, 3 of 30, 2 of 15 exemplars per class
     assert not rows(*corrected_on) & rows(*method.seen)
 
 
-def test_the_memory_is_even_and_holds_its_own_hold_out(method):
+def test_the_memory_is_balanced_and_includes_the_hold_out(method):
     for X, y in stream():
         method.learn(X.numpy(), y.numpy())
     X, y = method.memory
@@ -55,7 +55,7 @@ def test_the_memory_is_even_and_holds_its_own_hold_out(method):
     assert method.held_out(y).sum() == 6 * 10 // HOLD_OUT_EVERY
 
 
-def test_the_correction_is_the_best_one():
+def test_the_correction_minimises_the_penalised_error():
     y = torch.arange(400) % 4
     logits = 2 * F.one_hot(y, 4) + torch.randn(400, 4, generator=torch.Generator().manual_seed(0))
     logits[:, 2:] = 3 * logits[:, 2:] + 4  # the bias to the new classes
@@ -64,13 +64,13 @@ def test_the_correction_is_the_best_one():
         corrected = torch.cat([logits[:, :2], a * logits[:, 2:] + b], dim=1)
         return F.cross_entropy(corrected, y) + PENALTY * ((a - 1) ** 2 + b**2)
 
-    found = newest_correction(logits, y, old=2)
+    correction = newest_correction(logits, y, old=2)
     for a, b in itertools.product((-0.02, 0, 0.02), repeat=2):
-        assert error(*found) <= error(found[0] + a, found[1] + b) + 1e-6
-    assert error(*found) < 0.8 * error(1, 0)
+        assert error(*correction) <= error(correction[0] + a, correction[1] + b) + 1e-6
+    assert error(*correction) < 0.8 * error(1, 0)
 
 
-def test_only_the_newest_classes_are_corrected_and_the_teacher_with_them(method):
+def test_only_the_newest_classes_are_corrected_also_in_the_teacher(method):
     tasks = list(stream())
     for X, y in tasks[:2]:
         method.learn(X.numpy(), y.numpy())

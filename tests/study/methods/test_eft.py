@@ -1,4 +1,4 @@
-"""EFT: what is frozen, how tasks are driven apart, and how the task of a sample is found."""
+"""EFT: the frozen parts, the separation of tasks, and the choice of the task of a sample."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def learned(tasks, **settings):
     return method
 
 
-def test_earlier_tasks_keep_their_classifiers_to_the_bit():
+def test_classifiers_of_earlier_tasks_do_not_change():
     method, X = learned(TASKS[:1]), torch.from_numpy(TASKS[0][0])
     before = method.logits(X)[0]
     method.learn(*TASKS[1])
@@ -34,7 +34,7 @@ def test_earlier_tasks_keep_their_classifiers_to_the_bit():
     assert torch.equal(method.logits(X)[0], before)
 
 
-def test_a_later_task_trains_its_transforms_and_nothing_shared():
+def test_a_later_task_trains_its_transforms_but_no_shared_layer():
     method = learned(TASKS[:1])
     shared = [parameter.clone() for parameter in method.network.hidden.parameters()]
     method.learn(*TASKS[1])
@@ -45,7 +45,7 @@ def test_a_later_task_trains_its_transforms_and_nothing_shared():
     assert np.mean(method.logits(torch.from_numpy(X))[1].argmax(dim=1).numpy() + 2 == y) > 0.9
 
 
-def test_the_branch_is_the_equation():
+def test_the_branch_equals_the_equation():
     method = learned(TASKS[:2], depth=1)
     X, layer, transform = torch.from_numpy(TASKS[0][0]), method.network.hidden[0], method.network.transforms[1][0]
     z = transform.scale * (X @ layer.weight.T + layer.bias) + transform.shift
@@ -54,21 +54,21 @@ def test_the_branch_is_the_equation():
     torch.testing.assert_close(method.network.branch(X, 1), wanted)
 
 
-def test_the_loss_drives_features_apart_until_their_distance_is_one():
+def test_the_loss_separates_features_up_to_a_distance_of_one():
     method = learned(TASKS[:2])
     X, y = (torch.from_numpy(part) for part in TASKS[2])
     method._add_classes(6)
     method.begin(X, y)
     features = [method.network.branch(X, task).detach() for task in range(3)]
     distances = [float((features[2] - earlier).square().sum().sqrt()) / len(X) for earlier in features[:2]]
-    assert distances[1] == 0  # the new transforms start as the last ones
+    assert distances[1] == 0  # the new transforms start as copies of the previous ones
     assert 0 < distances[0] < 1
     entropy = torch.nn.functional.cross_entropy(method.network.head(features[2])[:, 4:], y - 4)
     wanted = entropy.item() + 0.05 * (1 - distances[0] + 1) / 2
     assert method.loss(X, y).item() == pytest.approx(wanted, rel=1e-5)
 
 
-def test_the_surest_task_decides():
+def test_the_task_with_the_least_entropy_decides():
     method = learned(TASKS[:2])
     sure, unsure = torch.tensor([[4.0, -4.0]]), torch.tensor([[9.0, 8.9]])  # larger logits, but nearly equal
     for logits, wanted in (([unsure, sure], 2), ([sure, unsure], 0)):

@@ -16,7 +16,7 @@ def task(number):
 
 
 @pytest.mark.parametrize(("scope", "first"), [("seen", 0), ("current", 2)])
-def test_the_fisher_is_exact_over_the_classes_that_the_loss_was_over(scope, first):
+def test_the_fisher_diagonal_is_exact_over_the_classes_in_the_scope(scope, first):
     method = make(scope=scope)
     for number in range(2):
         method.learn(*task(number))
@@ -28,11 +28,11 @@ def test_the_fisher_is_exact_over_the_classes_that_the_loss_was_over(scope, firs
             gradients = torch.autograd.grad(log_p[label], parameters, retain_graph=True)
             for total, gradient in zip(expected, gradients, strict=True):
                 total += log_p[label].exp().detach() * gradient**2 / len(X)
-    for found, wanted in zip(method.measure_importance(X), expected, strict=True):
-        torch.testing.assert_close(found, wanted)
+    for fisher, wanted in zip(method.measure_importance(X), expected, strict=True):
+        torch.testing.assert_close(fisher, wanted)
 
 
-def test_one_parabola_has_the_slope_of_all_tasks_terms():
+def test_one_parabola_has_the_same_slope_as_one_term_per_task():
     method, terms = make(), []
     for number in range(3):
         X, y = task(number)
@@ -43,12 +43,12 @@ def test_one_parabola_has_the_slope_of_all_tasks_terms():
     torch.testing.assert_close(method.importance[0] * (theta - method.anchor[0]), wanted)
 
 
-def test_no_more_samples_are_used_than_asked_for():
-    few, all_of_them = make(fisher_samples=1), make(fisher_samples=1000)
+def test_the_fisher_diagonal_uses_at_most_the_given_number_of_samples():
+    few, all_samples = make(fisher_samples=1), make(fisher_samples=1000)
     X, y = task(0)
-    for method in (few, all_of_them):
+    for method in (few, all_samples):
         method.learn(X, y)
     alone = [few.measure_importance(torch.from_numpy(row[None]))[0] for row in X]
     drawn = few.state["importance.hidden.0.weight"]
     assert sum(torch.allclose(drawn, one) for one in alone) == 1
-    torch.testing.assert_close(all_of_them.state["importance.hidden.0.weight"], torch.stack(alone).mean(dim=0))
+    torch.testing.assert_close(all_samples.state["importance.hidden.0.weight"], torch.stack(alone).mean(dim=0))

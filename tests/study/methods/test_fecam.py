@@ -11,8 +11,8 @@ TEST = DIGITS.test_X[:60].astype(np.float32)
 
 
 def distances(V, labels, V_test, gamma1, gamma2):
-    """Directly from the samples, as the paper writes it."""
-    found = []
+    """The paper's distances, computed from the samples."""
+    columns = []
     for label in np.unique(labels):
         own = V[labels == label]
         covariance = np.cov(own.T)
@@ -24,8 +24,8 @@ def distances(V, labels, V_test, gamma1, gamma2):
         inverse = np.linalg.inv(covariance / spread[:, None] / spread[None])
         mean = own.mean(axis=0)
         away = V_test / np.linalg.norm(V_test, axis=1, keepdims=True) - mean / np.linalg.norm(mean)
-        found.append([row @ inverse @ row for row in away])
-    return np.array(found).T
+        columns.append([row @ inverse @ row for row in away])
+    return np.array(columns).T
 
 
 def learned(data, **settings):
@@ -35,15 +35,15 @@ def learned(data, **settings):
     return method
 
 
-def found_distances(method, data):
+def method_distances(method, data):
     return -method.scores(method.features(torch.from_numpy(data))).numpy()
 
 
 @pytest.mark.parametrize(("gamma1", "gamma2"), [(1.0, 1.0), (0.5, 0.1)])
-def test_the_distances_of_intensities_are_those_of_the_transformed_inputs(gamma1, gamma2):
+def test_nonnegative_inputs_are_transformed_and_not_standardised(gamma1, gamma2):
     method = learned(X, diagonal=gamma1, off_diagonal=gamma2)
     expected = distances(np.sqrt(X.astype(np.float64)), Y, np.sqrt(TEST.astype(np.float64)), gamma1, gamma2)
-    np.testing.assert_allclose(found_distances(method, TEST), expected, rtol=1e-6)
+    np.testing.assert_allclose(method_distances(method, TEST), expected, rtol=1e-6)
     np.testing.assert_array_equal(method.predict(TEST), expected.argmin(axis=1))
 
 
@@ -51,5 +51,5 @@ def test_signed_inputs_are_standardised_and_not_transformed():
     signed, signed_test = X - 0.3, TEST - 0.3
     method = learned(signed)
     V, V_test = (method.encoder.encode(torch.from_numpy(data), []).double().numpy() for data in (signed, signed_test))
-    assert abs(V[np.argsort(Y, kind="stable")[:200]].mean()) < 1e-6  # the first task's mean has been taken away
-    np.testing.assert_allclose(found_distances(method, signed_test), distances(V, Y, V_test, 1.0, 1.0), rtol=1e-6)
+    assert abs(V[np.argsort(Y, kind="stable")[:200]].mean()) < 1e-6  # the mean of the first task is subtracted
+    np.testing.assert_allclose(method_distances(method, signed_test), distances(V, Y, V_test, 1.0, 1.0), rtol=1e-6)

@@ -4,7 +4,7 @@ import torch
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from if2net.study.methods.common.network import append_ones, gradient, layer_inputs_and_outputs, linear_layers
+from if2net.study.methods.common.network import append_ones, gradient, linear_layers, run_layers
 from if2net.study.methods.fs_dgpm import FSDGPM, FSDGPMSettings, basis
 
 SMALL = {"hidden": 10, "depth": 2, "epochs": 1, "steps": 20, "memory": 24, "batch_size": 8}
@@ -12,7 +12,7 @@ ENERGY = 0.9
 
 
 def prepared(tasks=1, **settings):
-    """The method at the beginning of the task that comes after so many, and a batch of it."""
+    """The method at the start of the task after `tasks` learned ones, and a batch of that task."""
     method = FSDGPM(6, 0, torch.device("cpu"), FSDGPMSettings(**SMALL | {"energy": ENERGY} | settings))
     random = np.random.default_rng(0)
     for task in range(tasks):
@@ -24,7 +24,7 @@ def prepared(tasks=1, **settings):
 
 
 def written_out(method, X, y, importances):
-    """The loss after two ascents, with the projections as matrices."""
+    """The loss after two ascents, with explicit projection matrices."""
     both_X, both_y = X, y
     if method.bases:
         drawn = torch.randint(24, (8,), generator=method.random)
@@ -35,10 +35,10 @@ def written_out(method, X, y, importances):
         weights = {name: weight.requires_grad_() for name, weight in weights.items()}
         loss = F.cross_entropy(functional_call(method.network, weights, (X[half],)), y[half])
         names = list(weights)
-        found = torch.autograd.grad(loss, list(weights.values()))
+        gradients = torch.autograd.grad(loss, list(weights.values()))
         higher = {}
         for place, (weight, bias) in enumerate(zip(names[::2], names[1::2], strict=True)):
-            g = torch.cat([found[2 * place], found[2 * place + 1][:, None]], dim=1)
+            g = torch.cat([gradients[2 * place], gradients[2 * place + 1][:, None]], dim=1)
             if place < len(method.bases):
                 U = method.bases[place]
                 g = g @ U @ torch.diag(torch.sigmoid(10 * importances[place])) @ U.T
@@ -51,15 +51,15 @@ def written_out(method, X, y, importances):
 
 
 @pytest.mark.parametrize("tasks", [0, 1])
-def test_the_loss_is_taken_after_the_ascents(tasks):
+def test_the_loss_is_evaluated_after_the_ascents(tasks):
     method, X, y = prepared(tasks, ascent=5.0)
-    found = float(method.loss(X, y).detach())
-    method.begin(X, y)  # draws the same exemplars again
-    assert found == pytest.approx(written_out(method, X, y, method.importances), rel=1e-4)
+    loss = float(method.loss(X, y).detach())
+    method.begin(X, y)  # resets the generator, so that the same exemplars are drawn
+    assert loss == pytest.approx(written_out(method, X, y, method.importances), rel=1e-4)
     assert len(method.bases) == (2 if tasks else 0)
 
 
-def test_steps_leave_the_old_subspace_and_the_head_is_free():
+def test_gradients_are_projected_out_of_the_old_subspace_except_in_the_head():
     method, X, y = prepared()
     method.loss(X, y).backward()
     before = [gradient(layer) for layer in linear_layers(method.network)]
@@ -73,7 +73,7 @@ def test_steps_leave_the_old_subspace_and_the_head_is_free():
     torch.testing.assert_close(after[-1], cut * before[-1])
 
 
-def test_an_unimportant_direction_is_free_again():
+def test_an_unimportant_direction_is_not_projected_out():
     method, X, y = prepared()
     with torch.no_grad():
         method.importances[0][0] = -5.0
@@ -85,7 +85,7 @@ def test_an_unimportant_direction_is_free_again():
     assert along[:, 1:].norm() < 1e-3 * (before @ method.bases[0]).norm()
 
 
-def test_importances_are_learned_and_go_on_from_step_to_step():
+def test_importances_are_learned_and_keep_their_values_between_steps():
     method, X, y = prepared(importance_rate=1.0, ascent=0.5)
     values = []
     for _ in range(3):
@@ -103,7 +103,7 @@ def test_importances_are_learned_and_go_on_from_step_to_step():
     assert all((third != second).any() for second, third in zip(values[1], values[2], strict=True))
 
 
-def test_the_basis_is_the_smallest_that_holds_enough_of_the_energy():
+def test_the_basis_is_the_smallest_with_enough_energy():
     rows = torch.randn(40, 12, generator=torch.Generator().manual_seed(0)) * torch.logspace(0, -1, 12)
     U = basis(rows, ENERGY)
     energy = (rows @ U).square().sum(dim=0) / rows.square().sum()
@@ -112,9 +112,9 @@ def test_the_basis_is_the_smallest_that_holds_enough_of_the_energy():
     assert basis(rows, 1.0).shape[1] <= 12
 
 
-def test_bases_grow_with_the_tasks():
+def test_the_energy_of_the_bases_grows_with_the_tasks():
     method, _, _ = prepared(tasks=2, energy=0.5, energy_growth=0.3, basis_samples=100)
-    inputs = append_ones(layer_inputs_and_outputs(method.network, method.memory[0])[0])
+    inputs = append_ones(run_layers(method.network, method.memory[0])[0])
     for U, rows in zip(method.bases, inputs, strict=False):
         share = (rows @ U).square().sum() / rows.square().sum()
         assert share >= 0.8 - 1e-5

@@ -23,8 +23,8 @@ def learned(memory=40):
     return method
 
 
-def test_the_factor_is_that_of_the_equation():
-    """(μ⁰/μᵗ)·(κᵗ/κ), class by class, from the networks as they were after each task."""
+def test_the_factor_equals_the_equation():
+    """(μ⁰/μᵗ)·(κᵗ/κ) per class, computed from the networks after each task."""
     method, initial, confidence = make(), {}, {}
     for X, y in stream():
         old_X, old_y = method.memory
@@ -42,7 +42,7 @@ def test_the_factor_is_that_of_the_equation():
     assert (method.state["factor"][:4] != 1).all()
 
 
-def test_scores_are_rectified_only_where_a_new_class_wins():
+def test_scores_are_rectified_only_if_a_new_class_wins():
     method = learned()
     method.state["factor"][:4] = 3.0
     X = torch.cat([X for X, _ in stream()])
@@ -56,7 +56,7 @@ def test_scores_are_rectified_only_where_a_new_class_wins():
 
 
 @pytest.mark.parametrize("memory", [0, 3])
-def test_classes_without_exemplars_do_not_blow_up(memory):
+def test_factors_of_classes_without_exemplars_stay_bounded(memory):
     method = learned(memory)
     assert (method.state["factor"] < 10).all()
     assert (method.state["factor"] > 0.1).all()

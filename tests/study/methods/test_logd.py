@@ -8,7 +8,7 @@ GAMMA = 0.5
 
 
 def vectors(tasks, seed, sign):
-    """A gradient and those of the old tasks, which share a direction that the gradient follows or opposes."""
+    """A gradient and those of the old tasks, whose common direction it follows or opposes, by `sign`."""
     random = torch.Generator().manual_seed(seed)
     g, common, *own = torch.randn(2 + tasks, 30, dtype=torch.float64, generator=random)
     return g + 3 * sign * common, torch.stack([common + vector for vector in own])
@@ -22,7 +22,7 @@ def combined(layers):
 
 
 def written_out(g, G):
-    """The definition, with the long vectors themselves."""
+    """The definition, computed with the full vectors."""
     s = G.sum(dim=0)
     if len(G) == 1:
         return g + max(float(-(s @ g) / (s @ s)), GAMMA) * s
@@ -39,24 +39,24 @@ def written_out(g, G):
 
 @pytest.mark.parametrize("sign", [-1, -0.1, 1])
 @pytest.mark.parametrize("tasks", [1, 2, 3, 4, 7])
-def test_every_layer_gets_what_the_definition_says(tasks, sign):
+def test_every_layer_follows_the_definition(tasks, sign):
     layers = [vectors(tasks, seed, sign) for seed in range(4)]
-    for found, (g, G) in zip(combined(layers), layers, strict=True):
-        torch.testing.assert_close(found, written_out(g, G))
+    for result, (g, G) in zip(combined(layers), layers, strict=True):
+        torch.testing.assert_close(result, written_out(g, G))
 
 
-def test_what_is_specific_to_old_tasks_is_kept_out_and_what_they_share_is_not_opposed():
+def test_the_specific_part_is_removed_and_the_shared_part_is_not_opposed():
     for seed in range(5):
         g, G = vectors(4, seed, sign=-1)
         s, specific = G.sum(dim=0), G - G.mean(dim=0)
-        (found,) = combined([(g, G)])
+        (result,) = combined([(g, G)])
         assert s @ g < 0
-        assert s @ found > -1e-9 * s.norm() * found.norm()
+        assert s @ result > -1e-9 * s.norm() * result.norm()
         (along,) = combined([(-g, G)])
         assert (specific @ along).abs().max() < 1e-9 * along.norm() * specific.norm()
 
 
-def test_old_tasks_with_one_and_the_same_gradient_count_as_nothing_specific():
+def test_old_tasks_with_equal_gradients_have_no_specific_part():
     g, G = vectors(1, seed=0, sign=1)
-    (found,) = combined([(g, G.expand(3, -1))])
-    torch.testing.assert_close(found, g)
+    (result,) = combined([(g, G.expand(3, -1))])
+    torch.testing.assert_close(result, g)

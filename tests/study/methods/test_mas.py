@@ -6,7 +6,7 @@ from if2net.study.methods.mas import MAS
 
 
 @pytest.mark.parametrize(("scope", "first"), [("seen", 0), ("current", 2)])
-def test_importance_is_each_samples_own_and_summed_over_the_tasks(scope, first):
+def test_importance_is_measured_per_sample_and_summed_over_tasks(scope, first):
     settings = MAS.Settings(hidden=6, depth=1, epochs=1, steps=30, scope=scope)
     method = MAS(4, 0, torch.device("cpu"), settings)
     expected = 0.0

@@ -12,7 +12,7 @@ X, Y = DIGITS.train_X[:900], DIGITS.train_y[:900]
 
 @pytest.mark.filterwarnings("ignore:self.within_class_std_dev_")  # pixels that are always black
 @pytest.mark.parametrize("cuts", [[], [300, 600], [7, 8, 400]])
-def test_it_is_the_nearest_centroid_after_any_split(cuts):
+def test_predictions_equal_the_nearest_centroid_for_any_split_into_tasks(cuts):
     method = NearestClassMean(64, 0, torch.device("cpu"), NearestClassMean.Settings())
     for part in np.array_split(np.argsort(Y, kind="stable"), cuts):
         method.learn(X[part], Y[part])

@@ -6,7 +6,7 @@ from if2net.errors import ConfigurationError
 from if2net.study.methods.online_ewc import OnlineEWC
 
 
-def test_the_old_fisher_decays_and_the_anchor_is_the_latest():
+def test_the_old_fisher_diagonal_decays_and_the_anchor_is_the_latest():
     settings = OnlineEWC.Settings(hidden=6, depth=1, epochs=1, steps=30, decay=0.5)
     method = OnlineEWC(4, 0, torch.device("cpu"), settings)
     expected = 0.0
@@ -19,6 +19,6 @@ def test_the_old_fisher_decays_and_the_anchor_is_the_latest():
 
 
 @pytest.mark.parametrize("decay", [-0.1, 1.1])
-def test_a_decay_that_is_no_share_is_refused(decay):
+def test_a_decay_outside_zero_to_one_is_refused(decay):
     with pytest.raises(ConfigurationError, match="decay"):
         OnlineEWC.Settings(decay=decay)

@@ -11,7 +11,7 @@ SMALL = {"hidden": 10, "depth": 2, "epochs": 2, "steps": 12, "batch_size": 8, "r
 
 
 class Recording(OWM):
-    """Keeps the mean inputs of every layer at every step."""
+    """Records the mean input of each layer at each step."""
 
     def before_step(self, X, y):
         self.means.append([rows.double().mean(dim=0) for rows in self.layer_inputs])
@@ -29,7 +29,7 @@ def trained(tasks=2, **settings):
     return method
 
 
-def test_the_projector_is_that_of_the_mean_inputs_of_all_steps_of_all_tasks():
+def test_the_projector_covers_the_mean_inputs_of_all_steps_and_tasks():
     method = trained(input_decay=1.0, hidden_decay=1.0)
     assert len(method.means) == 2 * 12
     for place, alpha in enumerate([0.9, 1.0, 0.6]):
@@ -38,7 +38,7 @@ def test_the_projector_is_that_of_the_mean_inputs_of_all_steps_of_all_tasks():
         torch.testing.assert_close(method.state[f"P.{place}"], projector(V.T @ V, alpha))
 
 
-def test_a_gradient_is_cut_and_then_projected_with_the_step_s_own_inputs_taken_in():
+def test_a_gradient_is_clipped_and_then_projected_by_the_updated_projector():
     method = trained()
     X = 500 * torch.randn(8, 6, generator=torch.Generator().manual_seed(1))
     y = torch.arange(8) % 4
@@ -55,16 +55,16 @@ def test_a_gradient_is_cut_and_then_projected_with_the_step_s_own_inputs_taken_i
     assert before[0].norm() > 10
 
 
-def test_alpha_decays_over_exactly_the_steps_of_a_task():
+def test_alpha_decays_over_the_steps_of_a_task():
     method = trained(tasks=1)
-    found = np.array(method.seen_alphas)
+    alphas = np.array(method.seen_alphas)
     progress = np.arange(12) / 12
-    np.testing.assert_allclose(found[:, 0], 0.9 * 0.001**progress)
-    np.testing.assert_allclose(found[:, 1], 0.1**progress)
-    np.testing.assert_allclose(found[:, 2], 0.6)
+    np.testing.assert_allclose(alphas[:, 0], 0.9 * 0.001**progress)
+    np.testing.assert_allclose(alphas[:, 1], 0.1**progress)
+    np.testing.assert_allclose(alphas[:, 2], 0.6)
 
 
-def test_projectors_stay_symmetric_and_close_more_directions_with_each_task():
+def test_projectors_stay_symmetric_and_shrink_with_each_task():
     one, two = trained(tasks=1), trained(tasks=2)
     for place in range(3):
         P, later = one.state[f"P.{place}"], two.state[f"P.{place}"]
@@ -73,6 +73,6 @@ def test_projectors_stay_symmetric_and_close_more_directions_with_each_task():
         assert later.trace() < P.trace()
 
 
-def test_divergence_is_an_error_that_says_what_to_do():
+def test_divergence_raises_an_error_that_says_what_to_do():
     with pytest.raises(NumericalError, match=r"smaller rate"):
         trained(rate=1e30)

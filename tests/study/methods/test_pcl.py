@@ -1,4 +1,4 @@
-"""PCL: the closed-form slope, the clipping, what starts where, and how candidates are compared."""
+"""PCL: the closed-form slope, the clipping, the initial networks, and the comparison of candidates."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def learned(tasks, **settings):
 
 
 def started(tasks, following, **settings):
-    """A method in front of the first step of a task, a little away from where its networks start."""
+    """A method before the first step of a task, with slightly perturbed networks."""
     method = learned(tasks, **settings)
     X, y = (torch.from_numpy(part) for part in following)
     method._add_classes(int(y.max()) + 1)
@@ -40,7 +40,7 @@ def started(tasks, following, **settings):
     return method, X, y
 
 
-def test_the_one_class_loss_is_that_of_double_backpropagation():
+def test_the_one_class_loss_equals_double_backpropagation():
     method, X, y = started(TASKS[:1], TASKS[1], dropout=0.0, sharing=0.3)
     X = _normalise(X)
     losses = method.one_class_losses(X, y - 2)
@@ -54,15 +54,15 @@ def test_the_one_class_loss_is_that_of_double_backpropagation():
         start = [part[:2].detach().mean(dim=0) for part in method._one_class()]
         loss = loss + 0.3 * ((W - start[0]).norm() + (w - start[1]).norm())
         torch.testing.assert_close(losses[label - 2], loss)
-        for found, wanted in zip(gradients, torch.autograd.grad(loss, (W, w)), strict=True):
-            torch.testing.assert_close(found[label], wanted)
+        for gradient, wanted in zip(gradients, torch.autograd.grad(loss, (W, w)), strict=True):
+            torch.testing.assert_close(gradient[label], wanted)
 
 
-def test_every_network_is_clipped_by_its_own_norm():
+def test_each_network_is_clipped_by_its_own_norm():
     method, X, y = started(TASKS[:1], TASKS[1], clip=0.05)
     method.loss(X, y).backward()
     before = [part.grad.clone() for part in method._one_class()]
-    before[0][3], before[1][3] = 1e-4 * before[0][3], 1e-4 * before[1][3]  # a small one, which stays as it is
+    before[0][3], before[1][3] = 1e-4 * before[0][3], 1e-4 * before[1][3]  # below the bound, so it must not change
     for part, gradient in zip(method._one_class(), before, strict=True):
         part.grad.copy_(gradient)
     method.before_step(X, y)
@@ -73,7 +73,7 @@ def test_every_network_is_clipped_by_its_own_norm():
     assert float(torch.cat([part.grad.flatten() for part in softmax]).norm()) <= 0.05 * 1.001
 
 
-def test_new_classes_start_from_the_mean_and_old_networks_stay_to_the_bit():
+def test_new_classes_start_from_the_mean_and_old_networks_do_not_change():
     method = learned(TASKS[:1])
     before = [part.detach().clone() for part in method._one_class()]
     X = _normalise(torch.from_numpy(TASKS[0][0]))
@@ -86,7 +86,7 @@ def test_new_classes_start_from_the_mean_and_old_networks_stay_to_the_bit():
     assert torch.equal(method.logits(X)[0], softmax)
 
 
-def test_scores_subtract_the_other_classes_and_leave_one_candidate_a_task():
+def test_scores_subtract_the_other_classes_and_leave_one_candidate_per_task():
     method = learned(TASKS)
     X = torch.from_numpy(TASKS[1][0][:7])
     scores = method.scores(X)
@@ -99,7 +99,7 @@ def test_scores_subtract_the_other_classes_and_leave_one_candidate_a_task():
     assert torch.isfinite(scores).sum(dim=1).tolist() == [3] * 7
 
 
-def test_a_class_that_is_trained_scores_its_own_samples_higher():
+def test_a_trained_class_scores_its_own_samples_higher():
     method = learned(TASKS[:1], steps=200)
     X, y = TASKS[0]
     scores = method.scores(torch.from_numpy(X))

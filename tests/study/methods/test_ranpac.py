@@ -26,7 +26,7 @@ def regression(V, labels, ridge):
 
 
 @pytest.mark.parametrize("cuts", [[], [300, 600], [150, 160, 400]])
-def test_it_is_ridge_regression_on_everything_after_any_split(cuts):
+def test_weights_equal_ridge_regression_on_all_data_for_any_split_into_tasks(cuts):
     method = learned(cuts)
     V = method.features(torch.from_numpy(X)).double().numpy()
     expected = regression(V, Y, float(method.state["ridge"]))
@@ -34,7 +34,7 @@ def test_it_is_ridge_regression_on_everything_after_any_split(cuts):
 
 
 @pytest.mark.parametrize("start", [600, 800])  # more samples than the layer is wide, and fewer
-def test_the_ridge_is_the_one_with_the_least_error_on_a_fifth_of_the_last_task(start):
+def test_the_ridge_has_the_least_error_on_a_fifth_of_the_last_task(start):
     method = learned([300, start])
     last = IN_ORDER[start:]
     held = held_out(torch.from_numpy(X[last]), HELD_OUT).numpy()
@@ -54,7 +54,7 @@ def test_the_weights_are_standard_normal():
     assert abs(float(drawn.std()) - 1) < 0.05
 
 
-def test_a_ridge_that_is_too_small_for_all_tasks_gives_way_to_the_next(monkeypatch):
+def test_a_ridge_too_small_for_all_tasks_is_replaced_by_the_next(monkeypatch):
     method = learned([])
     chosen = RIDGES.index(float(method.state["ridge"]))
 

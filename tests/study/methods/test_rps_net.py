@@ -30,8 +30,8 @@ def in_second_task(**changes):
     return method, *second
 
 
-def test_training_the_sum_is_training_the_new_module():
-    """Against modules held apart: the old one frozen, the new one trained by the same steps."""
+def test_training_the_sum_equals_training_the_new_module():
+    """Compare with separate modules: the old one frozen, the new one trained by the same steps."""
     method, X, y = in_second_task()
     method.state["used"][:] = torch.tensor([[True, False, False, False]] * 2)
     frozen = [(layer.weight.detach().clone(), layer.bias.detach().clone()) for layer in method.network.hidden]
@@ -58,7 +58,7 @@ def logits_of(X, frozen, new, head):
     return F.linear(torch.relu(F.linear(h, *frozen[1])), *head)
 
 
-def test_the_path_that_is_best_on_the_hold_out_is_kept(monkeypatch):
+def test_the_path_with_the_best_hold_out_accuracy_is_kept(monkeypatch):
     method, X, y = in_second_task(paths=3)
     accuracies, ends = iter([0.2, 0.9, 0.5]), []
 
@@ -75,7 +75,7 @@ def test_the_path_that_is_best_on_the_hold_out_is_kept(monkeypatch):
     assert torch.equal(method.state["used"], first)
 
 
-def test_the_hold_out_is_not_trained_on_though_exemplars_are_repeated():
+def test_the_hold_out_is_not_trained_on_and_exemplars_are_repeated():
     method, X, y = in_second_task(repeats=3)
     X, y = method.training_data(X, y)
     held_out, rest = method.split(y)
@@ -87,7 +87,7 @@ def test_the_hold_out_is_not_trained_on_though_exemplars_are_repeated():
     assert set(times[y >= 2].tolist()) == {0, 1}
 
 
-def test_distillation_gains_weight():
+def test_the_weight_of_the_distillation_grows_with_the_tasks():
     method = make()
     weights = []
     for method.tasks in range(1, 5):
@@ -96,6 +96,6 @@ def test_distillation_gains_weight():
 
 
 @pytest.mark.parametrize("name", ["modules", "paths", "repeats"])
-def test_at_least_one_of_each_is_needed(name):
+def test_fewer_than_one_is_refused(name):
     with pytest.raises(ConfigurationError, match=name):
         replace(SETTINGS, **{name: 0})

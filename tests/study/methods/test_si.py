@@ -7,7 +7,7 @@ from if2net.study.methods.si import SI
 
 
 class Traced(SI):
-    """Writes down the path of the first layer."""
+    """Records the path of the first layer."""
 
     def __init__(self, settings):
         super().__init__(4, 0, torch.device("cpu"), settings)
@@ -15,7 +15,7 @@ class Traced(SI):
 
     def before_step(self, X, y):
         weight = self.network.hidden[0].weight
-        # The gradient anew, without what the optimiser or the penalty might have added.
+        # The gradient of the loss alone, without additions of the optimiser or the penalty.
         gradient = torch.autograd.grad(self.loss(X, y), weight)[0]
         self.trace.append((weight.detach().clone(), gradient))
 
@@ -30,13 +30,13 @@ def learned(tasks, **settings):
 
 
 def share_of_last_task(method):
-    """ω from its definition."""
+    """ω by its definition."""
     weights = [weight for weight, _ in method.trace] + [method.network.hidden[0].weight.detach()]
     gradients = [gradient for _, gradient in method.trace]
     return -sum(g * (after - before) for g, before, after in zip(gradients, weights, weights[1:], strict=False))
 
 
-def test_the_path_is_summed_from_the_loss_alone():
+def test_the_path_integral_uses_the_gradient_of_the_loss_alone():
     method = learned(2, strength=50.0)
     torch.testing.assert_close(method.path[0], share_of_last_task(method), atol=1e-6, rtol=1e-3)
 
@@ -51,7 +51,7 @@ def test_importance_is_the_share_over_the_distance_summed_over_tasks():
 
 
 def test_the_shares_add_up_to_the_fall_of_the_loss():
-    # Small steps on all samples at once: the sum is the integral then.
+    # With small steps on all samples the sum approximates the integral.
     method, untrained = learned(1, momentum=0.0, steps=300), Traced(SI.Settings(hidden=6, depth=1))
     untrained._add_classes(2)
     X = torch.from_numpy(np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32))
@@ -60,6 +60,6 @@ def test_the_shares_add_up_to_the_fall_of_the_loss():
     assert sum(float(path.sum()) for path in method.path) == pytest.approx(float(fall), rel=0.05)
 
 
-def test_no_damping_is_refused():
+def test_a_damping_of_zero_is_refused():
     with pytest.raises(ConfigurationError, match="damping"):
         SI.Settings(damping=0.0)

@@ -14,7 +14,7 @@ X, Y = DIGITS.train_X[:900], DIGITS.train_y[:900]
 
 
 class Shrunk(BaseEstimator):
-    """(1 − ε)Σ + εI; scikit-learn's own shrinks towards the mean variance."""
+    """(1 − ε)Σ + εI. The shrinkage of scikit-learn is towards the mean variance instead."""
 
     def __init__(self, shrinkage):
         self.shrinkage = shrinkage
@@ -26,7 +26,7 @@ class Shrunk(BaseEstimator):
 
 @pytest.mark.parametrize("shrinkage", [1e-4, 0.3])
 @pytest.mark.parametrize("cuts", [[], [300, 600], [7, 8, 400]])
-def test_it_is_linear_discriminant_analysis_after_any_split(cuts, shrinkage):
+def test_weights_equal_linear_discriminant_analysis_for_any_split_into_tasks(cuts, shrinkage):
     method = StreamingLDA(64, 0, torch.device("cpu"), StreamingLDA.Settings(shrinkage=shrinkage))
     for part in np.array_split(np.argsort(Y, kind="stable"), cuts):
         method.learn(X[part], Y[part])
@@ -34,7 +34,7 @@ def test_it_is_linear_discriminant_analysis_after_any_split(cuts, shrinkage):
     expected = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Shrunk(shrinkage)).fit(V, Y)
     weights, offsets = method.solved
     np.testing.assert_allclose(weights.T, expected.coef_, rtol=1e-6, atol=1e-7)
-    # Its priors are the shares of the classes; ours are equal.
+    # The priors of scikit-learn are the class frequencies; ours are equal.
     np.testing.assert_allclose(offsets, expected.intercept_ - np.log(expected.priors_), rtol=1e-6, atol=1e-7)
 
 

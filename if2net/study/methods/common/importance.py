@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import ConfigurationError
-from if2net.study.methods.common.network import Network, layer_inputs_and_outputs
+from if2net.study.methods.common.network import Network, run_layers
 from if2net.study.methods.common.trainer import Trainer, TrainerSettings
 
 CHUNK = 1024  # samples per pass of `gradient_moments`; bounds its memory and does not change its result
@@ -102,7 +102,7 @@ def gradient_moments(network: Network, X: Tensor, scores: Callable[[Tensor], Ten
     """
     moments = [torch.zeros_like(parameter) for parameter in network.parameters()]
     for part in X.split(CHUNK):
-        inputs, outputs = layer_inputs_and_outputs(network, part)
+        inputs, outputs = run_layers(network, part)
         powers = [a.detach().abs().pow(power) for a in inputs]
         for score in scores(outputs[-1]).sum(dim=0):  # each sample has its own δ, since samples do not mix
             deltas = torch.autograd.grad(score, outputs, retain_graph=True)

@@ -10,13 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net.study.methods.common.network import (
-    gradient,
-    join,
-    layer_inputs_and_outputs,
-    linear_layers,
-    set_gradient,
-)
+from if2net.study.methods.common.network import gradient, join, linear_layers, run_layers, set_gradient
 from if2net.study.methods.common.replay import Replay, ReplaySettings
 
 
@@ -65,7 +59,7 @@ class MemoryGradients(Replay):
         drawn = torch.stack([self._draw(*span) for span in self.spans])
         X, y = (values[drawn] for values in self.memory)
         with torch.enable_grad():
-            inputs, outputs = layer_inputs_and_outputs(self.network, X.flatten(0, 1))
+            inputs, outputs = run_layers(self.network, X.flatten(0, 1))
             loss = F.cross_entropy(outputs[-1], y.flatten(), reduction="sum") / self.settings.samples
         deltas = torch.autograd.grad(loss, outputs)
         return [_sum_by_task(a, delta, len(self.spans)) for a, delta in zip(inputs, deltas, strict=True)]

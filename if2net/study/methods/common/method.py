@@ -48,6 +48,10 @@ class Method(ABC):
         """Create such a generator on the method's device, for random numbers drawn at every step."""
         return torch.Generator(self.device).manual_seed(self.generator(salt).initial_seed())
 
+    def _samples(self, X: np.ndarray, dtype: type = np.float32) -> Tensor:
+        """The samples as a tensor on the method's device."""
+        return torch.from_numpy(np.ascontiguousarray(X, dtype=dtype)).to(self.device)
+
     @abstractmethod
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         """Learn the next task."""

@@ -61,7 +61,7 @@ def linear_layers(network: Network) -> list[nn.Linear]:
     return [module for module in network.modules() if isinstance(module, nn.Linear)]
 
 
-def layer_inputs_and_outputs(network: Network, X: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+def run_layers(network: Network, X: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """Run the network and return the input and the output of each layer. The last output holds the logits."""
     inputs, outputs = [X], []
     for layer in network.hidden:

@@ -171,9 +171,6 @@ class Trainer(Method):
         self.network.generator = self.generator(salt=1)
         self.network.grow(classes)
 
-    def _samples(self, X: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(self.device)
-
 
 def _strip(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """The tensors whose names start with the prefix, without it."""

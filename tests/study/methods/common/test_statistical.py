@@ -1,4 +1,4 @@
-"""What the analytic peers share."""
+"""The parts that the analytic methods share."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from if2net.study.methods.slda import StreamingLDA
 
 DIGITS = load_dataset("digits")
 X, Y = DIGITS.train_X[:600], DIGITS.train_y[:600]
-PEERS = [NearestClassMean, StreamingLDA, FeCAM, RanPAC, ACIL]
+ANALYTIC = [NearestClassMean, StreamingLDA, FeCAM, RanPAC, ACIL]
 
 
 def make(kind, width=90):
@@ -28,16 +28,18 @@ def learned(kind, parts):
     return method
 
 
-@pytest.mark.parametrize("kind", [NearestClassMean, StreamingLDA, FeCAM, ACIL])  # RanPAC's ridge is the last task's
-def test_what_is_learned_does_not_depend_on_the_order_of_later_data(kind):
+@pytest.mark.parametrize(
+    "kind", [NearestClassMean, StreamingLDA, FeCAM, ACIL]
+)  # not RanPAC: its ridge is the last task's
+def test_the_classifier_does_not_depend_on_the_order_of_later_data(kind):
     first, second, third = np.array_split(np.arange(600), [100, 350])
     one, other = learned(kind, [first, second, third]), learned(kind, [first, np.concatenate([third, second])])
-    for found, wanted in zip(one.solved, other.solved, strict=True):
-        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-7)
+    for part, wanted in zip(one.solved, other.solved, strict=True):
+        torch.testing.assert_close(part, wanted, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("kind", PEERS)
-def test_scores_have_the_same_bits_alone_and_in_any_batch(kind):
+@pytest.mark.parametrize("kind", ANALYTIC)
+def test_scores_of_a_sample_do_not_depend_on_its_batch(kind):
     method, seen = learned(kind, [np.arange(300), np.arange(300, 600)]), []
     scores = method.scores
     method.scores = lambda V: seen.append(scores(V)) or seen[-1]
@@ -49,7 +51,7 @@ def test_scores_have_the_same_bits_alone_and_in_any_batch(kind):
         torch.testing.assert_close(seen[0][0], together[place], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("kind", PEERS)
+@pytest.mark.parametrize("kind", ANALYTIC)
 def test_a_class_without_samples_is_never_predicted(kind):
     method = learned(kind, [np.flatnonzero((Y == 6) | (Y == 8))])
     assert set(method.predict(X)) == {6, 8}
@@ -74,14 +76,14 @@ def test_the_random_layer_has_no_bias(kind):
         (ACIL, 90 * 10 + 90 * 90),
     ],
 )
-def test_nothing_is_kept_that_is_not_needed(kind, numbers):
+def test_the_state_holds_only_the_needed_statistics(kind, numbers):
     method = learned(kind, [np.arange(600)])
     frozen = sum(tensor.numel() * tensor.element_size() for _, tensor in method.encoder.tensors())
     assert method.costs().state_bytes == frozen + 8 * (numbers + 10)  # and ten counts
 
 
-def test_what_is_kept_holds_no_memory_that_nobody_has_written():
-    method = make(RanPAC, width=1100)  # wider than a block, so that a part of G is left out when it is filled
+def test_the_state_holds_no_uninitialised_memory():
+    method = make(RanPAC, width=1100)  # wider than one block, so that a part of G is never written
     method.learn(X, Y)
     G = method.tensors()["statistics.0.G"]
     assert len(G) == 1100

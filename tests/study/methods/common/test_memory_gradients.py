@@ -10,7 +10,7 @@ SMALL = {"hidden": 8, "depth": 2, "epochs": 1, "steps": 5, "memory": 24}
 
 
 def after_two_tasks():
-    """GEM at the beginning of a third task."""
+    """GEM at the start of its third task, and a batch of that task."""
     method = GEM(6, 0, torch.device("cpu"), MemoryGradientsSettings(**SMALL))
     random = np.random.default_rng(0)
     for task in range(2):
@@ -21,21 +21,21 @@ def after_two_tasks():
     return method, X, y
 
 
-def test_the_gradients_of_all_old_tasks_are_those_of_one_task_after_the_other():
+def test_gradients_of_all_old_tasks_equal_those_computed_task_by_task():
     method, _, _ = after_two_tasks()
     together = method.memory_gradients()
-    method.begin(*method.memory)  # draws the same samples again
+    method.begin(*method.memory)  # resets the generator, so that the same samples are drawn
     for task, (start, end) in enumerate(method.spans):
         X, y = method.memory
         drawn = torch.randint(start, end, (256,), generator=method.random)
         assert set(method.state["memory.task"][start:end].tolist()) == {task}
         loss = F.cross_entropy(method.network(X[drawn]), y[drawn])
         alone = torch.autograd.grad(loss, list(method.network.parameters()))
-        for found, weight, bias in zip(together, alone[::2], alone[1::2], strict=True):
-            torch.testing.assert_close(found[task], join(weight, bias))
+        for gradients, weight, bias in zip(together, alone[::2], alone[1::2], strict=True):
+            torch.testing.assert_close(gradients[task], join(weight, bias))
 
 
-def test_the_combination_is_of_the_batch_first_and_then_of_the_old_tasks_in_order():
+def test_weights_apply_to_the_batch_and_then_to_the_old_tasks_in_order():
     method, X, y = after_two_tasks()
     method.loss(X, y).backward()
     own = [join(layer.weight.grad, layer.bias.grad) for layer in linear_layers(method.network)]
@@ -53,7 +53,7 @@ def test_the_combination_is_of_the_batch_first_and_then_of_the_old_tasks_in_orde
         torch.testing.assert_close(seen[0][place], flat @ flat.T, rtol=1e-4, atol=1e-6)
 
 
-def test_the_task_alone_is_trained_on():
+def test_only_the_current_task_is_trained_on():
     method, X, y = after_two_tasks()
     assert method.training_data(X, y)[0] is X
     assert len(method.memory[1]) == 24

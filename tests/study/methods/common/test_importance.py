@@ -1,4 +1,4 @@
-"""What EWC, online EWC, MAS and SI share."""
+"""The penalty that EWC, online EWC, MAS and SI share."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def make(kind, **settings):
 
 
 def task(number):
-    """Two classes, each around a point of its own."""
+    """Two classes, each around its own centre."""
     random = np.random.default_rng(number)
     y = np.repeat([2 * number, 2 * number + 1], 40)
     return (random.normal(size=(2, 5)).repeat(40, axis=0) + 0.3 * random.normal(size=(80, 5))), y
@@ -36,8 +36,8 @@ def learned(kind, tasks=2, **settings):
 
 
 @pytest.mark.parametrize("power", [1, 2])
-def test_the_moments_are_those_of_each_sample_s_own_gradient(power, monkeypatch):
-    monkeypatch.setattr(importance, "CHUNK", 4)  # so that the samples come in several parts
+def test_moments_equal_those_of_per_sample_gradients(power, monkeypatch):
+    monkeypatch.setattr(importance, "CHUNK", 4)  # so that the samples are split into several parts
     network = Network(5, 3, hidden=6, depth=2, generator=torch.Generator().manual_seed(0))
     X = torch.randn(10, 5, generator=torch.Generator().manual_seed(1))
 
@@ -50,8 +50,8 @@ def test_the_moments_are_those_of_each_sample_s_own_gradient(power, monkeypatch)
             gradients = torch.autograd.grad(score, list(network.parameters()), retain_graph=True)
             for total, gradient in zip(expected, gradients, strict=True):
                 total += gradient.abs() ** power / len(X)
-    for found, wanted in zip(importance.gradient_moments(network, X, scores, power), expected, strict=True):
-        torch.testing.assert_close(found, wanted)
+    for moment, wanted in zip(importance.gradient_moments(network, X, scores, power), expected, strict=True):
+        torch.testing.assert_close(moment, wanted)
 
 
 PENALTIES = {
@@ -64,7 +64,7 @@ PENALTIES = {
 
 @each_method
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_training_ends_where_loss_and_penalty_balance(kind, momentum):
+def test_training_converges_to_the_balance_of_loss_and_penalty(kind, momentum):
     settings = {"decay": 0.5} if kind is OnlineEWC else {}
     method = learned(kind, 1, strength=3.0, momentum=momentum, rate=0.1, steps=400, **settings)
     method.state |= {name: torch.ones_like(value) for name, value in method.state.items() if "importance" in name}
@@ -80,14 +80,14 @@ def test_training_ends_where_loss_and_penalty_balance(kind, momentum):
 
 
 @each_method
-def test_without_strength_it_is_plain_training(kind):
+def test_a_penalty_of_strength_zero_changes_nothing(kind):
     held, plain = learned(kind, strength=0.0).network, learned(NoDefence).network
-    for found, wanted in zip(held.parameters(), plain.parameters(), strict=True):
-        assert torch.equal(found, wanted)
+    for parameter, wanted in zip(held.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(parameter, wanted)
 
 
 @each_method
-def test_no_strength_is_too_large_and_only_new_rows_are_free(kind):
+def test_a_huge_strength_is_stable_and_leaves_only_new_rows_free(kind):
     method = learned(kind, 1, strength=1e12)
     weights = [value.clone() for value in method.network.parameters()]
     kept = [method.state[f"importance.{name}"] for name, _ in method.network.named_parameters()]
@@ -101,7 +101,7 @@ def test_no_strength_is_too_large_and_only_new_rows_are_free(kind):
 
 
 @each_method
-def test_a_penalty_keeps_what_the_first_task_s_outputs_were(kind):
+def test_a_penalty_preserves_the_outputs_on_the_first_task(kind):
     X = torch.as_tensor(task(0)[0], dtype=torch.float32)
 
     def drift(strength):

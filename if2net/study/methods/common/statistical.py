@@ -120,6 +120,3 @@ class Statistical(Method):
     def costs(self) -> Costs:
         frozen = sum(tensor.numel() for _, tensor in self.encoder.tensors())
         return Costs(bytes_of(self.tensors()), 0, frozen + sum(tensor.numel() for tensor in self.solved))
-
-    def _samples(self, X: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(X, dtype=np.float32)).to(self.device)
