@@ -1,4 +1,4 @@
-"""Every setting of an IF2Net, with its default and the reason for it."""
+"""All settings of an IF2Net, with their defaults and the reasons for them."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ DEVICES = ("auto", "cpu", "cuda")
 
 @dataclass(frozen=True)
 class Config:
-    """Unknown names are errors that offer the close ones.
+    """The settings of a learner. An unknown name is an error that suggests similar ones.
+
+    The comments beside the fields describe them. Those of Algorithm 2 are described in `RuleConfig`.
 
     >>> Config.of(rule="analytical")
     Traceback (most recent call last):
     if2net.errors.ConfigurationError: There is no rule 'analytical'; did you mean 'analytic'? Known: ...
     """
 
-    # Algorithm 1. `None` leaves the preset's own value.
+    # Algorithm 1. None means the value of the preset.
     encoder: str = "wide"
-    width: int | None = None  # of the last hidden layer; by the number of inputs when not given
-    layers: str | None = None  # such as 10x10,10x10,200x10
-    activation: str | None = None
-    standardise: str | None = None
-    tweaked: bool | None = None
-    strength: float | None = None  # λ
-    solver: str | None = None
-    scale: float | None = None
-    follow: float | None = None
-    direct: bool | None = None
-    # `first` freezes the tweak of the first data, so that a prediction depends on the sample alone (agnostic).
-    # `per-task` keeps one tweak a task; then predicting needs the task (aware) or a batch (transductive).
+    width: int | None = None  # nodes of the last hidden layer; by the number of inputs when None
+    layers: str | None = None  # groups x nodes per layer, such as 10x10,10x10,200x10
+    activation: str | None = None  # relu, tanh or sigmoid
+    standardise: str | None = None  # auto, feature, common, intensity or none
+    tweaked: bool | None = None  # whether the sparse tweak is solved
+    strength: float | None = None  # λ of the tweak
+    solver: str | None = None  # of the tweak: fista or projection
+    scale: float | None = None  # of the random weights
+    follow: float | None = None  # p of Σ^p w: the random weights follow the spread of the first data
+    direct: bool | None = None  # whether V contains the standardised inputs, too
+    # "first" freezes the tweak of the first data, so that a prediction depends on the sample alone (agnostic).
+    # "per-task" keeps one tweak per task, and predicting needs the task (aware) or a batch (transductive).
     representation: str = "first"
     # Algorithm 2: see RuleConfig.
     rule: str = "analytic"
@@ -92,7 +94,7 @@ class Config:
             raise ConfigurationError("epochs must not be negative, and batch_size must be at least 1.")
 
     def _check_kinds(self) -> None:
-        """Every value is of its setting's kind: `width=2.5` is an error here and not somewhere inside."""
+        """Raise an error where a value has the wrong type, such as width=2.5."""
         hints = get_type_hints(type(self))
         for setting in fields(self):
             value, kinds = getattr(self, setting.name), get_args(hints[setting.name]) or (hints[setting.name],)
@@ -102,6 +104,7 @@ class Config:
 
     @classmethod
     def of(cls, **settings: Any) -> Config:
+        """Return a Config, or raise an error that suggests similar names."""
         names = [setting.name for setting in fields(cls)]
         for name in settings:
             if name not in names:
@@ -110,7 +113,7 @@ class Config:
 
     @classmethod
     def parse(cls, pairs: Iterable[str], **settings: Any) -> Config:
-        """Settings from text such as "width=2000"; the keyword arguments are defaults for these.
+        """Return a Config from text such as "width=2000". The keyword arguments are defaults.
 
         >>> Config.parse(["width=2000", "ridge=none"], encoder="linear").width
         2000
@@ -134,29 +137,19 @@ class Config:
         return resolve_device(self.device)
 
     def encoder_overrides(self) -> dict[str, Any]:
-        names = (
-            "width",
-            "layers",
-            "activation",
-            "standardise",
-            "tweaked",
-            "strength",
-            "solver",
-            "scale",
-            "follow",
-        )
+        names = ("width", "layers", "activation", "standardise", "tweaked", "strength", "solver", "scale", "follow")
         return {name: getattr(self, name) for name in (*names, "direct")}
 
     def rule_config(self) -> RuleConfig:
         return RuleConfig(**{setting.name: getattr(self, setting.name) for setting in fields(RuleConfig)})
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as plain Python values, for JSON."""
+        """Return the settings as plain Python values, for JSON."""
         return {name: value.item() if hasattr(value, "item") else value for name, value in asdict(self).items()}
 
 
 def _is_a(value: Any, kind: type) -> bool:
-    """NumPy's numbers count as Python's, whole numbers as floats, and True not as 1."""
+    """Return whether a value has a type. NumPy's numbers count as Python's, integers as floats, and True not as 1."""
     if kind in (int, float):
         wanted = numbers.Integral if kind is int else numbers.Real
         return isinstance(value, wanted) and not isinstance(value, bool)
@@ -164,9 +157,9 @@ def _is_a(value: Any, kind: type) -> bool:
 
 
 def convert(key: str, value: Any, kind: Any) -> Any:
-    """A value of the setting's type, from text or from TOML."""
+    """Convert a value from text or TOML to the type of its setting."""
     allowed = get_args(kind) or (kind,)
-    # `none` and `auto` leave a number to the default; where text is asked for they may be names of their own.
+    # "none" and "auto" mean the default of a number; for a text setting they may be values of their own.
     if type(None) in allowed and (value is None or (str not in allowed and value in ("none", "None", "auto"))):
         return None
     for wanted in (bool, int, float, str):
@@ -183,11 +176,11 @@ def convert(key: str, value: Any, kind: Any) -> Any:
 
 
 def resolve_device(name: str) -> torch.device:
-    """The device that auto, cpu or cuda means here."""
+    """Return the device for auto, cpu or cuda."""
     if name.partition(":")[0] not in DEVICES:
         raise unknown("device", name, DEVICES)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigurationError("No CUDA device can be used here; choose device='cpu'.")
+        raise ConfigurationError("No CUDA device is available; choose device='cpu'.")
     return torch.device(name)

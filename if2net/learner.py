@@ -236,8 +236,8 @@ class IF2Net:
         asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
         for column in np.flatnonzero(asked > learned):
             raise InputError(
-                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} are to "
-                "be forgotten; only samples that were learned can be forgotten."
+                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} "
+                "are to be forgotten; only samples that were learned can be forgotten."
             )
 
     def fork(self) -> IF2Net:

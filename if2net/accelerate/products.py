@@ -1,19 +1,18 @@
-"""Matrix products nearly as good as float32's from tensor cores, which multiply halves, at several times the speed.
+"""Matrix products on tensor cores with nearly the accuracy of float32, at several times its speed.
 
-Every number is written as x = unit · (high + low), with high and low in float16, which has 11 bits, and with a power
-of two for the unit of its row or column. Then AB ≈ low·high + high·low + high·high, which float32 adds up. The units
-bring the largest number of every row or column to 2¹⁴, so that nothing overflows, and are undone exactly.
+Tensor cores multiply float16 numbers ("halves"). Each number is written as x = unit · (high + low), with high and
+low in float16 (11 bits each) and a power of two as the unit of its row or column. Then
+AB ≈ low·high + high·low + high·high, added up in float32. The units bring the largest number of each row or column to
+2¹⁴, so that nothing overflows, and are divided out exactly.
 
-The error, beside that of the sum: high + low is x / unit to 2⁻²³ of itself, or to 2⁻²⁵ where that is more, and
-low·low is left out. So an entry of G = VᵀV is wrong by at most 2⁻²¹ Σ|vᵢ||vⱼ| + 2⁻³⁸ √N ‖vᵢ‖‖vⱼ‖: less than
-2⁻²⁰ √(Gᵢᵢ Gⱼⱼ), however different the scales of the features are. Of an AB, whose terms are balanced first (see
-there), it is 2⁻²¹ Σ|a||b| + 2⁻³⁸ K max|a||b|. Float32's own product has up to K·2⁻²⁴ Σ|a||b|. It is used for few
-terms, where it is better, and for whatever is not float32 on a GPU.
+Error: high + low is x / unit to 2⁻²³ of itself, or to 2⁻²⁵ where that is more, and low·low is left out. So an entry
+of G = VᵀV is wrong by at most 2⁻²¹ Σ|vᵢ||vⱼ| + 2⁻³⁸ √N ‖vᵢ‖‖vⱼ‖, which is less than 2⁻²⁰ √(Gᵢᵢ Gⱼⱼ) whatever the
+scales of the features. For AB, whose terms are balanced first (see `Factor`), it is 2⁻²¹ Σ|a||b| + 2⁻³⁸ K max|a||b|.
+Float32's own product has up to K·2⁻²⁴ Σ|a||b|; it is used for sums of few terms, where it is better, and everywhere
+but on a GPU. Tensor cores also truncate where others round, so sums of one sign come out slightly too small.
+`benchmarks/gpu.py` measures the total error of G against float64.
 
-That of the sum: tensor cores cut its last bits off where others round, so that terms of one sign add up to a little
-too little. What it comes to for G, benchmarks/gpu.py measures against float64.
-
-What is not finite makes its whole row or column NaN, where float32 has NaN or infinity.
+A number that is not finite makes its whole row or column NaN, where float32 has NaN or infinity.
 """
 
 from __future__ import annotations
@@ -25,27 +24,33 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-# Tensor cores cut off where others round, which shrinks long sums of terms of one sign: a sum of so many is added to
-# the next one outside of them. Longer ones are quicker; the error that they leave, a quarter of that of float32's own
-# product, benchmarks/gpu.py measures.
+from if2net.accelerate import available
+
+# Terms summed on tensor cores before they are added in float32. Longer sums are faster and truncate more; at this
+# length the error is a quarter of float32's own (benchmarks/gpu.py).
 PIECE = 2048
-# With fewer terms than this the 2⁻²¹ would be seen beside the rounding of a float32 sum.
+# With fewer terms than this, float32's own product is more accurate.
 FEWEST = 256
 # Rows that begin at odd addresses are slow.
 ALIGNED = 16
 
 TOP = 2.0**14
-SMALLEST = 2.0**-112  # smaller ones would need units that float32 does not have
+SMALLEST = 2.0**-112  # smaller numbers would need units below float32's range
 EXPONENT = 0x7F80_0000
 
 
 def by_halves(matrix: Tensor, terms: int) -> bool:
-    """Whether products of this matrix that add up so many terms are made of halves: decided by shapes alone."""
-    return matrix.dtype == torch.float32 and terms >= FEWEST and _has_tensor_cores(matrix.device)
+    """Return whether products of this matrix that sum up `terms` terms use tensor cores. Only shapes decide."""
+    return (
+        matrix.dtype == torch.float32
+        and terms >= FEWEST
+        and available(matrix.device)
+        and _has_tensor_cores(matrix.device)
+    )
 
 
 class Halves:
-    """A matrix as unit · (high + low), for products that add up over its dimension `inner`.
+    """A matrix as unit · (high + low), for products that sum over its dimension `inner`.
 
     >>> A = torch.tensor([[3.0, 1e-4], [0.0, 1.0]])
     >>> halves = Halves(A, inner=1)
@@ -59,18 +64,18 @@ class Halves:
 
     @staticmethod
     def where_good(matrix: Tensor, inner: int) -> Halves | None:
-        """The halves, or nothing where the product is to be float32's own."""
+        """Return the halves, or None where float32's own product should be used."""
         return Halves(matrix, inner) if by_halves(matrix, matrix.shape[inner]) else None
 
     def gram(self, rows: slice) -> Tensor:
-        """These rows of MᵀM, up to the diagonal's end, in the units of the columns: for G = unitᵀ ∘ gram ∘ unit."""
+        """Return these rows of MᵀM up to the end of the diagonal, so that G = unitᵀ ∘ gram ∘ unit."""
         width = _aligned(rows.stop)
         pairs = ((_left(piece[:, rows.start : width], 0).T, _right(piece[:, :width], 0)) for piece in self.pieces)
         return _sum_of_products(pairs)[: rows.stop - rows.start, : rows.stop]
 
 
 class Factor:
-    """B of products AB, made ready once where there are many A's.
+    """The right factor B of products AB, prepared once for many A.
 
     Where B has small rows for large columns of A, as weights do, the columns take over their size: (AD)(D⁻¹B).
     """
@@ -84,7 +89,7 @@ class Factor:
 
 
 def product(A: Tensor, B: Tensor | Factor, added: Tensor | None = None) -> Tensor:
-    """AB, and a row `added` to each of its rows. A row of it depends on that row of A alone.
+    """Return AB, with `added` added to each row. Each row of the result depends on that row of A alone.
 
     >>> product(torch.ones(2, 3), torch.eye(3), torch.tensor([1.0, 2.0, 3.0])).tolist()
     [[2.0, 3.0, 4.0], [2.0, 3.0, 4.0]]
@@ -107,7 +112,7 @@ def _has_tensor_cores(device: torch.device) -> bool:
 
 
 def _size(matrix: Tensor, dim: int) -> Tensor:
-    """The power of two in the largest number along `dim`: its bits without the mantissa's; infinite where that is."""
+    """Return the power of two in the largest number along `dim`, from its exponent bits; infinity stays infinity."""
     largest = torch.linalg.vector_norm(matrix, math.inf, dim=dim, keepdim=True)
     return (largest.view(torch.int32) & EXPONENT).view(torch.float32).clamp(min=SMALLEST)
 
@@ -117,11 +122,11 @@ def _aligned(size: int) -> int:
 
 
 def _stacked(part: Tensor, unit: Tensor, inner: int) -> Tensor:
-    """[high, low, high, high] of part / unit along the inner dimension, with zeros up to a round size.
+    """Return [high, low, high, high] of part / unit along the inner dimension, padded with zeros to a round size.
 
-    The last three of A and the first three of B are the pairs low·high, high·low, high·high: one product does it all.
-    The large pair is the last, so that the sum is small as long as the small ones are added. Up to a round size of
-    the other dimension there is anything: the entries of the product that it makes are cut off.
+    The last three of A and the first three of B are the pairs low·high, high·low and high·high, so one product
+    computes all of them. The large pair comes last, so that the small ones are added while the sum is small. The
+    padding of the other dimension is not initialised: its products are cut off.
     """
     rows, columns = part.shape
     shape = [_aligned(rows), _aligned(columns)]
@@ -129,28 +134,28 @@ def _stacked(part: Tensor, unit: Tensor, inner: int) -> Tensor:
     scaled = part.new_zeros(shape) if padded else part.new_empty(shape)
     torch.div(part, unit, out=scaled[:rows, :columns])
     shape.insert(inner, 4)
-    room = part.new_empty(shape, dtype=torch.float16)
-    high, low, *again = room.unbind(inner)
+    stacked = part.new_empty(shape, dtype=torch.float16)
+    high, low, *copies = stacked.unbind(inner)
     high.copy_(scaled)
     torch.sub(scaled, high, out=low)
-    for place in again:
-        place.copy_(high)
-    return room.flatten(inner, inner + 1)
+    for copy in copies:
+        copy.copy_(high)
+    return stacked.flatten(inner, inner + 1)
 
 
 def _left(piece: Tensor, inner: int) -> Tensor:
-    """[low, high, high]"""
+    """Return [low, high, high]."""
     fourth = piece.shape[inner] // 4
     return piece.narrow(inner, fourth, 3 * fourth)
 
 
 def _right(piece: Tensor, inner: int) -> Tensor:
-    """[high, low, high]"""
+    """Return [high, low, high]."""
     return piece.narrow(inner, 0, 3 * (piece.shape[inner] // 4))
 
 
 def _sum_of_products(pairs: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
-    """The sum of the products of these halves, in float32. A CPU has no such product, and multiplies in float32."""
+    """Return the sum of the products of these halves, in float32. A CPU, in tests, multiplies in float32."""
     total: Tensor | None = None
     for left, right in pairs:
         if left.device.type == "cpu":

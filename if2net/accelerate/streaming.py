@@ -1,4 +1,4 @@
-"""Samples that stay in host memory and are seen block by block on a GPU, which copies one while it works on one."""
+"""Samples in host memory that a GPU reads block by block, copying the next block while it works on one."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import Tensor
 
+from if2net.accelerate import available
 from if2net.errors import InputError
 from if2net.inputs import Repeatable
 
-# How many samples are copied at a time; fewer than that are copied at once and stay.
+# Samples copied at a time. Data of at most this many samples is copied at once and stays on the GPU.
 ROWS = 16_384
 
 
 def worth_streaming(X: Tensor, device: torch.device) -> bool:
-    return device.type == "cuda" and X.device.type == "cpu" and len(X) > ROWS
+    """Return whether X is in host memory and too long to be copied to the GPU at once."""
+    return available(device) and X.device.type == "cpu" and len(X) > ROWS
 
 
 class Streamed:
-    """Stands for a matrix of samples where nobody needs more than a block of it at a time.
+    """A matrix of samples that is only read block by block.
 
-    A block is there until the next one is asked for. Each is looked at on the way, without waiting for the answer:
-    `looks_good` gives it as a tensor on the device, and `check` reads it when all blocks have gone by.
+    A block is valid until the next one is requested. Each is checked on the way without waiting for the answer:
+    `looks_good` returns it as a tensor on the device, and `check` reads it after the last block.
 
     >>> numbers, device = torch.arange(10).reshape(5, 2), torch.device("cpu")
     >>> X = Streamed(numbers, torch.float32, device, looks_good=lambda block: torch.isfinite(block).all())
@@ -40,7 +42,7 @@ class Streamed:
     ) -> None:
         self.source, self.dtype, self.device = source, dtype, device
         self.looks_good, self.explain = looks_good, explain
-        self.good: Tensor | None = None  # known when all blocks have been looked at
+        self.good: Tensor | None = None  # known when all blocks have been checked
 
     def __len__(self) -> int:
         return len(self.source)
@@ -50,11 +52,11 @@ class Streamed:
         return self.source.shape
 
     def split(self, rows: int) -> Iterable[Tensor]:
-        """Like a tensor's: blocks of so many rows, on the device, as often as they are gone over."""
+        """Return an iterable over blocks of `rows` rows on the device, which can be iterated over repeatedly."""
         return Repeatable(lambda: self._blocks(rows))
 
     def check(self) -> None:
-        """An error where any block was not good; `explain` says which, given the part of the source."""
+        """Raise an error if any block was not good. `explain` raises it, given the part of the source."""
         if self.good is None:
             for _ in self.split(ROWS):
                 pass
@@ -62,7 +64,7 @@ class Streamed:
         if not bool(self.good):
             for part in self.source.split(ROWS):
                 self.explain(part)
-            raise InputError("X changed while it was read; give a copy that nobody writes to.")
+            raise InputError("X changed while it was read; give a copy that does not change.")
 
     def _blocks(self, rows: int) -> Iterator[Tensor]:
         good = torch.ones((), dtype=torch.bool, device=self.device)
@@ -77,40 +79,40 @@ Samples = Tensor | Streamed
 
 
 def check(X: Samples) -> None:
-    """A tensor was checked when it was made."""
+    """Raise an error if streamed samples cannot be used. Tensors have been checked already."""
     if isinstance(X, Streamed):
         X.check()
 
 
 class _Slot:
-    """Room for one block on the device, and in memory that a GPU can copy from by itself where X is in none."""
+    """Memory for one block on the device, and pinned memory on the host where X itself is not pinned."""
 
     def __init__(self, X: Tensor, rows: int, device: torch.device) -> None:
         shape, module = (min(rows, len(X)), X.shape[1]), torch.get_device_module(device)
-        self.there = torch.empty(shape, dtype=X.dtype, device=device)
-        self.here: Tensor | None = None
+        self.on_device = torch.empty(shape, dtype=X.dtype, device=device)
+        self.pinned: Tensor | None = None
         if not (X.is_pinned() and X.is_contiguous()):
-            self.here = torch.empty(shape, dtype=X.dtype, pin_memory=device.type == "cuda")
+            self.pinned = torch.empty(shape, dtype=X.dtype, pin_memory=device.type == "cuda")
         self.stream = module.stream
         self.copied, self.used = module.Event(), module.Event()
 
     def send(self, part: Tensor, copying: torch.cuda.Stream) -> None:
-        if self.here is not None:
-            self.copied.synchronize()  # what was here before must have left
-            part = self.here[: len(part)].copy_(part)
+        if self.pinned is not None:
+            self.copied.synchronize()  # the previous block must have been copied
+            part = self.pinned[: len(part)].copy_(part)
         with self.stream(copying):
             copying.wait_event(self.used)
-            self.there[: len(part)].copy_(part, non_blocking=True)
+            self.on_device[: len(part)].copy_(part, non_blocking=True)
             self.copied.record(copying)
 
 
 def _copies(X: Tensor, rows: int, device: torch.device) -> Iterator[Tensor]:
-    """X on the device, in two slots that take turns: the copy into one runs beside the work on the other."""
+    """Yield X on the device, in two alternating slots: one is filled while the other is in use."""
     module = torch.get_device_module(device)
     copying, working = module.Stream(device), module.current_stream(device)
     slots = [_Slot(X, rows, device) for _ in range(2)]
     parts = X.split(rows)
-    copying.wait_stream(working)  # a slot may be memory that was let go of and is still worked on
+    copying.wait_stream(working)  # a slot may reuse memory that earlier work still reads
     try:
         slots[0].send(parts[0], copying)
         for place, part in enumerate(parts):
@@ -118,7 +120,7 @@ def _copies(X: Tensor, rows: int, device: torch.device) -> Iterator[Tensor]:
                 slots[(place + 1) % 2].send(parts[place + 1], copying)
             slot = slots[place % 2]
             working.wait_event(slot.copied)
-            yield slot.there[: len(part)]
+            yield slot.on_device[: len(part)]
             slot.used.record(working)
     finally:
-        working.wait_stream(copying)  # before the slots are let go of
+        working.wait_stream(copying)  # before the slots are released

@@ -1,4 +1,4 @@
-"""Random node blocks: the weights W of a layer, drawn once and frozen for ever."""
+"""Random node blocks: the weights W of a layer, drawn once and frozen."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from if2net.errors import ConfigurationError
 
 @dataclass(frozen=True)
 class Blocks:
-    """n groups of s nodes; the paper writes (n, s).
+    """A layer of n groups with s nodes each; the paper writes (n, s).
 
     >>> Blocks(10, 10).width
     100
@@ -32,7 +32,7 @@ class Blocks:
 
     @classmethod
     def parse(cls, text: str) -> Blocks:
-        """Read `10x10`, or `2000` for that many blocks of one node.
+        """Parse "10x10", or "2000" for 2,000 groups of one node.
 
         >>> Blocks.parse("25x4"), Blocks.parse("300")
         (Blocks(groups=25, nodes=4), Blocks(groups=300, nodes=1))
@@ -50,10 +50,10 @@ class Blocks:
 def random_blocks(
     inputs: int, blocks: Blocks, *, distribution: str, scale: float, generator: torch.Generator
 ) -> Tensor:
-    """[W; b] of one layer, (inputs + 1) × width, with the bias in the last row.
+    """Draw [W; b] of one layer, (inputs + 1) × width, with the bias in the last row.
 
-    `uniform` is the paper's U[-scale, scale]. `normal` divides the weights by √inputs, so that the response
-    of standardised inputs has the same spread at any width; its biases have half that spread.
+    "uniform" is the paper's U[-scale, scale]. "normal" divides the weights by √inputs, so that the response to
+    standardised inputs has the same spread for any number of inputs; the biases have half that spread.
     """
     shape = (inputs + 1, blocks.width)
     if distribution == "uniform":

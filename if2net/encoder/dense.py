@@ -20,13 +20,13 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "sigmoid": torch.sigmoid,
 }
 
-# W̃ᵀ of every layer: what Algorithm 1 finds for one set of data. Empty where the encoder has no tweak.
+# W̃ᵀ of each layer, which Algorithm 1 solves for one set of data. Empty where the encoder has no tweak.
 Tweak = list[Tensor]
 
 
 @dataclass(frozen=True)
 class EncoderConfig:
-    """What an encoder is made of. `encoder.presets` has the ones worth using by name."""
+    """The architecture of an encoder. `encoder.presets` has them by name."""
 
     layers: tuple[Blocks, ...]
     activation: str = "relu"
@@ -36,19 +36,19 @@ class EncoderConfig:
     strength: float = 0.01  # λ of the tweak; the paper's value
     solver: str = "fista"
     standardise: str = "auto"
-    follow: float = 0.0  # p: weights are drawn along the spread of the first data, Σ^p w
-    centre: bool = False  # subtract the mean response to the first data, which would dominate G
-    direct: bool = False  # a direct link: the inputs stand beside the responses
+    follow: float = 0.0  # p of Σ^p w: the weights follow the spread Σ of the first data
+    centre: bool = False  # subtract the mean response to the first data, which would otherwise dominate G
+    direct: bool = False  # a direct link: V contains the standardised inputs, too
     bias: bool = False  # a column of ones
 
     def __post_init__(self) -> None:
         if not (self.layers or self.direct or self.bias):
-            raise ConfigurationError("An encoder needs a hidden layer or the direct link; it has neither.")
+            raise ConfigurationError("An encoder needs a hidden layer or the direct link.")
 
 
 @dataclass
 class DenseEncoder:
-    """Samples in, representations V out. `start` draws and freezes everything from the first data.
+    """An encoder from samples to representations V. `start` draws its weights for the first data and freezes them.
 
     >>> encoder = DenseEncoder(EncoderConfig(layers=(Blocks(20, 5),), bias=True), seed=0)
     >>> X = torch.randn(50, 8)
@@ -76,11 +76,11 @@ class DenseEncoder:
     @property
     def _standardiser(self) -> Standardiser:
         if self.standardiser is None:
-            raise RuntimeError("The encoder has not been started: it must see its first data before it encodes.")
+            raise RuntimeError("The encoder has not been started; call start with the first data.")
         return self.standardiser
 
     def start(self, X: Tensor) -> None:
-        """Draw the random weights for inputs like X, and freeze them with the scale of X."""
+        """Draw the random weights for inputs like X and freeze them, with the scale of X."""
         if self.config.activation not in ACTIVATIONS:
             raise unknown("activation", self.config.activation, ACTIVATIONS)
         self.standardiser = Standardiser.fit(X, self.config.standardise)
@@ -106,35 +106,35 @@ class DenseEncoder:
             self.centre = torch.stack(sums).sum(dim=0) / len(X)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
-        """Algorithm 1 on this data: one pass over the batches a layer, so they must be repeatable."""
-        found: Tweak = []
+        """Solve Algorithm 1 on this data, with one pass over the batches per layer."""
+        tweaks: Tweak = []
         if not self.config.tweaked:
-            return found
+            return tweaks
         for blocks, weights in zip(self.config.layers, self.weights, strict=True):
             statistics = TweakStatistics(blocks, len(weights), weights.device)
             for X in batches:
-                V = _with_ones(self._hidden(self._standardiser(X), _layers(found)))
+                V = _with_ones(self._hidden(self._standardiser(X), _layers(tweaks)))
                 drifted = self._activate(V @ weights)
                 statistics.add(drifted, V)
-            found.append(tweak(statistics, self.config.strength, self.config.solver).to(weights.dtype))
-        return found
+            tweaks.append(tweak(statistics, self.config.strength, self.config.solver).to(weights.dtype))
+        return tweaks
 
     def encode(self, X: Tensor, tweak: Tweak) -> Tensor:
-        """V, the representation of X: tweaked responses where there is a tweak, drifted ones where not."""
+        """Return V, the representation of X: tweaked responses where there is a tweak, otherwise drifted ones."""
         return self.encoding(tweak)(X)
 
     def encoding(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
-        """`encode` for many batches: what depends on the weights alone is done once."""
+        """Return `encode` as a function for many batches, with the weights prepared once."""
         layers = _layers(tweak or self.weights)
         return lambda X: self._encoded(X, layers)
 
     def farthest(self, X: Tensor) -> Tensor:
-        """How far from the first data X goes, in its spreads: one number, on the device."""
+        """Return the largest standardised value of X, as a tensor on the device."""
         ends = (torch.aminmax(self._standardiser(part)) for part in X.split(4096))
         return torch.stack([torch.maximum(-lowest, highest) for lowest, highest in ends]).max()
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Everything frozen, by name: what makes two encoders equal, and what a model file keeps."""
+        """Yield everything frozen, by name. Two encoders are equal if these tensors are."""
         yield "encoder.mean", self._standardiser.mean
         yield "encoder.scale", self._standardiser.scale
         yield "encoder.clip", self._standardiser.mean.new_tensor([self._standardiser.clip])
@@ -177,7 +177,7 @@ class DenseEncoder:
 
 
 class _Layer:
-    """The weights of a layer, ready for many batches, and its bias, which is their last row."""
+    """The weights of a layer, prepared for many batches, and its bias, which is their last row."""
 
     def __init__(self, weights: Tensor) -> None:
         self.weights, self.bias = Factor(weights[:-1]), weights[-1]
@@ -192,7 +192,7 @@ def _with_ones(V: Tensor) -> Tensor:
 
 
 def _along_spread(weights: Tensor, X: Tensor, power: float) -> Tensor:
-    """Σ^p w, with the response's spread left as it was: random directions, but those the data uses."""
+    """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses."""
     wide = X.double()
     spread = wide.T @ wide / len(wide)
     values, vectors = torch.linalg.eigh(spread)

@@ -1,4 +1,4 @@
-"""Encoders worth using by name."""
+"""The encoders by name."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from if2net.encoder.blocks import Blocks
 from if2net.encoder.dense import EncoderConfig
 from if2net.errors import unknown
 
-# The paper's three hidden layers. The task must be known at test time for them to shine. The paper does not say how
-# wide FC3 is; 2,000 did better than 1,000 on validation data (results/encoder/*-aware-width.json).
+# The paper's three hidden layers, which need the task at test time to be accurate. The paper does not give the width
+# of FC3; 2,000 was better than 1,000 on validation data (results/encoder/*-aware-width.json).
 PAPER = EncoderConfig(
     layers=(Blocks(10, 10), Blocks(10, 10), Blocks(200, 10)),
     activation="tanh",
@@ -19,21 +19,21 @@ PAPER = EncoderConfig(
 )
 
 PRESETS: dict[str, EncoderConfig] = {
-    # The default, for any feature matrix: one wide random layer whose weights follow the spread of the first data,
-    # and a direct link.
+    # The default, for any feature matrix: a direct link, and one wide random layer whose weights follow the spread of
+    # the first data.
     "wide": EncoderConfig(
         layers=(), activation="relu", distribution="normal", follow=0.15, centre=True, direct=True, bias=True
     ),
     "paper": PAPER,
-    # The same with the paper's other blocks, 25 groups of 4 nodes.
+    # The same with the paper's other blocks: 25 groups of 4 nodes.
     "paper-25x4": replace(PAPER, layers=(Blocks(25, 4), Blocks(25, 4), Blocks(500, 4))),
-    # No hidden layer: for features that a good backbone has already made linear.
+    # No hidden layer, for features in which a good backbone has made the classes linearly separable.
     "linear": EncoderConfig(layers=(), direct=True, bias=True),
 }
 
 
 def automatic_width(inputs: int) -> int:
-    """The width of the default encoder: enough for images on two cores, light for small tables.
+    """Return the width of the default encoder: fast enough for images on two cores, light for small tables.
 
     >>> automatic_width(4), automatic_width(784)
     (1000, 6000)
@@ -44,7 +44,7 @@ def automatic_width(inputs: int) -> int:
 def encoder_config(
     preset: str, inputs: int, *, width: int | None = None, layers: str | None = None, **overrides: object
 ) -> EncoderConfig:
-    """The named encoder for so many inputs; anything given replaces the preset's own."""
+    """Return the named encoder for this number of inputs, with other values where they are given."""
     if preset not in PRESETS:
         raise unknown("encoder", preset, PRESETS)
     config = PRESETS[preset]

@@ -1,6 +1,6 @@
-"""Computations whose result for a sample has the same bits alone and in any batch.
+"""Computations whose result for a sample has the same bits in any batch.
 
-A matrix product may add up in another order when its shape changes, so one shape is used for all of them.
+A matrix product may sum in another order when its shape changes, so all products have one shape.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLUMNS = 16
 
 
 def rowwise(function: Callable[[Tensor], Tensor], X: Samples) -> Tensor:
-    """function(X) for a function of single rows, in blocks of one height, the last one padded.
+    """Return function(X) for a function that maps each row by itself, in blocks of one height, the last one padded.
 
     >>> rowwise(lambda block: block.sum(dim=1), torch.ones(300, 2)).shape
     torch.Size([300])
@@ -29,14 +29,14 @@ def rowwise(function: Callable[[Tensor], Tensor], X: Samples) -> Tensor:
 
 
 def _padded(block: Tensor, rows: int) -> Tensor:
-    """A block that is whole is not copied, as `pad` would."""
+    """Pad a block to full height. A full block is not copied, as `pad` would."""
     return block if len(block) == rows else pad(block, (0, 0, 0, rows - len(block)))
 
 
 class RowwiseFactor:
-    """Weights for products VB whose rows have the same bits in any batch, made ready once.
+    """The right factor of products VB whose rows have the same bits in any batch, prepared once.
 
-    The columns are padded to a round number; a narrow product goes other ways for other rows.
+    The columns are padded to a round number, since narrow products take other code paths for other rows.
     """
 
     def __init__(self, weights: Tensor) -> None:

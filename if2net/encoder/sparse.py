@@ -1,10 +1,8 @@
 """The L1 tweak of Algorithm 1: W̃_j = argmin (1/2N)‖D_j W̃_j − [V 1]‖² + λ‖W̃_j‖₁, for every block j.
 
-Only Z = DᵀD/N (s×s per block) and q = Dᵀ[V 1]/N are needed. They are summed over batches of any size, so N is
-not limited by memory, and all blocks are then solved at once as one batched problem, in float64.
-
-Two solvers, which stop on the same optimality (KKT) residual:
-`fista` is the default; `projection` is the paper's discrete-time projection network.
+Only Z = DᵀD/N (s×s per block) and q = Dᵀ[V 1]/N are needed. They are summed over batches, so N is not limited by
+memory. All blocks are then solved as one batched problem, in float64. Two solvers stop at the same optimality (KKT)
+residual: "fista", the default, and "projection", the paper's discrete-time projection network.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ Columns = tuple[Tensor, ...]
 
 
 class TweakStatistics:
-    """Z and q of every block of one layer, summed over batches."""
+    """Z and q of each block of a layer, summed over batches."""
 
     def __init__(self, blocks: Blocks, inputs: int, device: torch.device | str = "cpu") -> None:
         self.blocks = blocks
@@ -54,7 +52,7 @@ def soft_threshold(x: Tensor, threshold: Tensor) -> Tensor:
 
 
 def kkt_residual(Z: Tensor, q: Tensor, x: Tensor, strength: float) -> Tensor:
-    """How far each column of x is from optimal: its most violated subgradient condition, blocks × columns.
+    """Return the largest violation of the optimality conditions by each column of x, blocks × columns.
 
     Zx − q + λ·sign(x) = 0 where x ≠ 0, and |Zx − q| ≤ λ where x = 0.
     """
@@ -82,9 +80,9 @@ def fista(Z: Tensor, q: Tensor, strength: float) -> Iterator[tuple[Tensor, Tenso
 def projection_network(Z: Tensor, q: Tensor, strength: float) -> Iterator[tuple[Tensor, Tensor]]:
     """The paper's iteration: x ← x − γ(Zx − q + λ·g(y + cx)), y ← g(y + cx), g the projection onto [−1, 1].
 
-    The paper prints a bracket too early and c = 1. y = g(y + cx) has the same solutions for every c > 0, and
-    c = λmax(Z)/λ makes the two steps equally fast. γ = 0.4 is safe only where the largest eigenvalue of Z is 1,
-    so it is divided by the Lipschitz constant of the whole step, λmax(Z) + λc.
+    The paper misplaces a bracket and has c = 1. The solutions of y = g(y + cx) are the same for each c > 0, and
+    c = λmax(Z)/λ makes the two steps equally fast. γ = 0.4 is only safe where the largest eigenvalue of Z is 1, so
+    it is divided by the Lipschitz constant of the whole step, λmax(Z) + λc.
     """
     lipschitz = _lipschitz(Z)
     gain = lipschitz / strength
@@ -93,7 +91,7 @@ def projection_network(Z: Tensor, q: Tensor, strength: float) -> Iterator[tuple[
     while True:
         x = x - step * (Z @ x - q + strength * torch.clamp(y + gain * x, -1, 1))
         y = torch.clamp(y + gain * x, -1, 1)
-        # Inside (−1, 1) the subgradient says that x is zero; the iterate itself is only nearly so.
+        # Where the subgradient is inside (−1, 1), x is zero; the iterate is only nearly zero.
         signs = torch.where(y.abs() < 1, torch.zeros_like(y), y)
         yield x * signs.abs(), signs
 
@@ -110,10 +108,10 @@ def solve(
     tolerance: float = 1e-5,
     most_iterations: int = 20_000,
 ) -> Tensor:
-    """The minimiser of ½xᵀZx − qᵀx + λ‖x‖₁ for every block and column, to the given KKT residual.
+    """Return the minimiser of ½xᵀZx − qᵀx + λ‖x‖₁ for each block and column, to the given KKT residual.
 
-    The iteration only has to find which entries are zero and the signs of the others: given these, the optimum
-    is a linear system (`_polish`). A column is finished as soon as either answer meets the conditions.
+    The iteration only needs to find the zero entries and the signs of the others: given these, the optimum solves a
+    linear system (`_polish`). A column is finished as soon as either candidate meets the conditions.
     """
     if solver not in SOLVERS:
         raise unknown("solver of the tweak", solver, SOLVERS)
@@ -125,10 +123,10 @@ def solve(
         if iteration % 50 == 0:
             open_columns = (residual > tolerance).nonzero(as_tuple=True)
             for candidate in (x, _polish(Z, q, x, signs, strength, open_columns)):
-                found = kkt_residual(Z, q, candidate, strength)
-                better = found < residual
+                new_residual = kkt_residual(Z, q, candidate, strength)
+                better = new_residual < residual
                 best = torch.where(better.unsqueeze(1), candidate, best)
-                residual = torch.where(better, found, residual)
+                residual = torch.where(better, new_residual, residual)
         if bool((residual <= tolerance).all()):
             return best
         if iteration == most_iterations:
@@ -140,26 +138,26 @@ def solve(
 
 
 def tweak(statistics: TweakStatistics, strength: float, solver: str = "fista") -> Tensor:
-    """The tweaked weights W̃ᵀ of a layer, (inputs + 1) × width, ready for [V 1] W̃ᵀ.
+    """Return the tweaked weights W̃ᵀ of a layer, (inputs + 1) × width, for [V 1] W̃ᵀ.
 
-    The paper leaves out the transpose; the shapes force it, and they put the bias b̃ in the last row.
+    The paper omits the transpose; the shapes require it, and they put the bias b̃ in the last row.
     """
     solution = solve(statistics.Z, statistics.q, strength, solver)
     return solution.reshape(statistics.blocks.width, -1).T.contiguous()
 
 
 def _polish(Z: Tensor, q: Tensor, x: Tensor, signs: Tensor, strength: float, columns: Columns) -> Tensor:
-    """Solve Z_AA x_A = q_A − λ·sign_A exactly for the given columns, A being where the sign is not zero.
+    """Solve Z_AA x_A = q_A − λ·sign_A exactly for the given columns, where A is the set of non-zero signs.
 
-    A guess that is off by a few entries is mended: an entry whose sign turns out otherwise leaves A, and one
-    that violates its condition enters it.
+    A guess that is wrong in a few entries is corrected: an entry whose sign changes leaves A, and one that violates
+    its condition enters it.
     """
     block, column = columns
     gram, target, chosen = Z[block], q[block, :, column], signs[block, :, column]
     jitter = 1e-14 * gram.diagonal(dim1=1, dim2=2).amax(dim=1, keepdim=True)
     for _ in range(POLISHING_ROUNDS):
         active = chosen.abs()
-        # Inactive rows and columns become the identity's, so that all systems have one shape.
+        # Inactive rows and columns become those of the identity, so that all systems have one shape.
         system = gram * active.unsqueeze(1) * active.unsqueeze(2)
         system.diagonal(dim1=1, dim2=2).add_((1 - active) + jitter)
         right = (active * (target - strength * chosen)).unsqueeze(2)
@@ -176,5 +174,5 @@ def _polish(Z: Tensor, q: Tensor, x: Tensor, signs: Tensor, strength: float, col
 
 
 def _lipschitz(Z: Tensor) -> Tensor:
-    """λmax of each block, at least tiny so that a block that never responds stays at zero."""
+    """Return λmax of each block; at least a tiny number, so that a block that never responds stays at zero."""
     return torch.linalg.eigvalsh(Z)[:, -1].clamp(min=1e-12).view(-1, 1, 1)

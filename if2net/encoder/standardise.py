@@ -1,4 +1,4 @@
-"""Puts inputs on a scale that random weights can work with; learned from the first data, then frozen."""
+"""The scale of the inputs: fitted on the first data, then frozen."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from if2net.errors import unknown
 
 MODES = ("auto", "feature", "common", "intensity", "none")
 
-# A standardised value beyond this says only "far out": a class that comes later may use features that hardly
-# moved in the first data, and their responses would drown all others.
+# Standardised values are clipped here. A later class may use features that hardly moved in the first data, and their
+# responses would dominate all others.
 CLIP = 4.0
 
-# Intensities are divided by this power of their sample's length. 1 would say that brightness means nothing; one half
-# says that it means less than it seems to, and loses nothing. On validation data it did better than leaving samples
-# as they are on MNIST and FashionMNIST, though not on digits (results/encoder/*-standardise.json).
+# Intensities are divided by this power of their sample's length: 1 would remove brightness, 0 would keep it. On
+# validation data one half was better than 0 on MNIST and FashionMNIST, but not on digits
+# (results/encoder/*-standardise.json).
 BRIGHTNESS_POWER = 0.5
 
 
 class Standardiser:
     """(x − mean) / scale.
 
-    `feature` gives every feature its own scale, for columns in different units; `common` gives all of them one,
-    which keeps the relative sizes that mean something in images and spectra; `intensity` does so too, after each
-    sample was divided by the root of its own length, so that bright and dark ones are more alike. `auto` looks at the
-    first data: columns whose ranges differ a hundredfold are in different units, and numbers that are never negative
-    are intensities.
+    "feature" gives each feature its own scale, for columns in different units. "common" gives all of them one scale,
+    which keeps the relative sizes in images and spectra. "intensity" does the same after dividing each sample by the
+    root of its length, so that bright and dark samples become more alike. "auto" looks at the first data: columns
+    whose ranges differ a hundredfold are in different units, and numbers that are never negative are intensities.
 
     >>> pixels = torch.tensor([[0.0, 0.0], [1.0, 0.5]])
     >>> Standardiser.fit(pixels, "auto").scale.unique().numel()
@@ -52,7 +51,7 @@ class Standardiser:
         size = mean.abs()
         if mode != "feature":
             variance, size = variance.mean().expand_as(mean), size.max().expand_as(mean)
-        # What never moved, or a single sample, has no spread of its own: take its size instead.
+        # A constant feature, or a single sample, has no spread: its size takes the place of it.
         scale = variance.sqrt()
         scale = torch.where(scale > 1e-12 * size + 1e-30, scale, size.clamp(min=1.0))
         clip = CLIP if mode == "feature" else float("inf")
@@ -72,7 +71,7 @@ def _mode_for(X: Tensor) -> str:
 
 
 def _evened(X: Tensor, power: float) -> Tensor:
-    """x / ‖x‖^p; a sample of nothing but zeros stays what it is."""
+    """Return x / ‖x‖^p; a sample of zeros stays zero."""
     if power == 0:
         return X
     largest = X.abs().amax(dim=1, keepdim=True).clamp(min=torch.finfo(X.dtype).tiny)
@@ -81,9 +80,9 @@ def _evened(X: Tensor, power: float) -> Tensor:
 
 
 def _different_units(X: Tensor) -> bool:
-    """Whether more than one moving feature in twenty has under a hundredth of the largest range."""
+    """Return whether more than one varying feature in twenty has less than a hundredth of the largest range."""
     ranges = X.amax(dim=0) - X.amin(dim=0)
-    moving = ranges[ranges > 0]
-    if moving.numel() == 0:
+    varying = ranges[ranges > 0]
+    if varying.numel() == 0:
         return False
-    return bool((moving < moving.max() / 100).double().mean() > 0.05)
+    return bool((varying < varying.max() / 100).double().mean() > 0.05)

@@ -142,7 +142,7 @@ def test_a_restored_encoder_encodes_alike():
 
 def test_an_encoder_that_has_seen_no_data_says_so():
     encoder = DenseEncoder(PAPER, seed=0)
-    with pytest.raises(RuntimeError, match="must see its first data before it encodes"):
+    with pytest.raises(RuntimeError, match="call start with the first data"):
         encoder.encode(samples(), [])
 
 
