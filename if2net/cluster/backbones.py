@@ -12,7 +12,7 @@ from typing import Any
 from if2net.cluster.connection import imported_ray
 from if2net.errors import ConfigurationError
 from if2net.images.extractor import Extractor, load_extractor
-from if2net.images.remembered import Remembered, extractor_for
+from if2net.images.model_backbone import BackboneRecord, extractor_for
 from if2net.learner import IF2Net
 
 Load = Callable[[], Extractor]
@@ -24,7 +24,7 @@ class Sight:
 
     extractor: Extractor
     load: Load
-    remembered: Remembered
+    remembered: BackboneRecord
 
 
 def sight_for(net: IF2Net, backbone: str | Extractor | Sight | None, device: str) -> Sight:
@@ -37,7 +37,7 @@ def sight_for(net: IF2Net, backbone: str | Extractor | Sight | None, device: str
     return Sight(extractor, partial(_loaded_there, remembered, device), remembered)
 
 
-def _loaded_there(remembered: Remembered, device: str) -> Extractor:
+def _loaded_there(remembered: BackboneRecord, device: str) -> Extractor:
     """Where a worker is, the same name may stand for other weights."""
     extractor = load_extractor(remembered["text"], device)
     if extractor.identity != remembered["identity"]:

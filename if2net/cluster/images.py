@@ -44,7 +44,7 @@ class Images:
         paths = [Path(path) for path in images]
         _check_here(paths)
         found = extract(paths, self.extractor, self.cache)
-        return Samples(found.X, labels[found.kept], found.refused)
+        return Samples(found.X, labels[found.kept], found.left_out)
 
     def labels(self, arrays: Arrays) -> np.ndarray:
         """Of the column of labels; where that is the path, the folder of a file is its class."""
