@@ -17,9 +17,9 @@ class BiC(Distillation):
 
     The numbers a and b are fitted to held-out samples after each task; `loss` is the loss of the network, and
     `newest_correction` that of a and b. Exemplars, a and b are kept between tasks. As in the original, only the
-    newest classes are corrected, and so are the logits of the teacher. Departures: a penalty pulls a to 1 and b to
-    0, since a would grow without bound on a hold-out without errors; the convex problem is solved by L-BFGS instead
-    of 200 epochs.
+    newest classes are corrected, and the teacher is corrected by the a and b of its own last task. Departures: a
+    penalty pulls a to 1 and b to 0, since a would grow without bound on a hold-out without errors; the convex
+    problem is solved by L-BFGS instead of 200 epochs.
 
     Every tenth sample of a class is held out. The memory drops the last samples of a class first, so the index of a
     sample within its class never changes, and a held-out sample is never trained on.
@@ -71,7 +71,7 @@ class BiC(Distillation):
             self.state["scale"][self.old_classes :], self.state["shift"][self.old_classes :] = a, b
 
     def held_out(self, y: Tensor) -> Tensor:
-        """The mask of held-out samples. A new class holds out as many as an old class has in the memory."""
+        """The mask of held-out samples. A new class has as many of them as an old class has in the memory."""
         index = index_within_class(y)
         share = self.settings.memory // (self.old_classes or self.network.classes)
         return (index % HOLD_OUT_EVERY == 0) & (index < share)

@@ -53,7 +53,7 @@ class TransformedNetwork(BranchedNetwork):
 
 
 class EFT(Branches):
-    """Freeze the layers after the first task; later tasks train a small transform of each layer and head rows.
+    """Freeze the layers after the first task; each later task trains a small transform per layer and its head rows.
 
     At prediction time the task whose classifier has the least entropy decides. The shared layers, the transforms and
     the head are kept between tasks. Departures: the layers are fully connected, so the transforms are the diagonal

@@ -32,7 +32,7 @@ class OWMSettings(TrainerSettings):
 class OWM(Trainer):
     """Project the gradient of each layer onto the directions that its past inputs do not use.
 
-    The loss is plain cross-entropy; its gradient g of each layer becomes gP (`before_step`). Every step updates
+    The loss is plain cross-entropy; its gradient g in each layer becomes gP (`before_step`). Every step updates
     P ← P − kkᵀ/(α + x̄ᵀk) with k = Px̄, where x̄ is the mean input of the batch with a 1 appended for the bias.
     Momentum acts on projected gradients. The network and one P per layer are kept between tasks. Departure: the head
     grows with the classes, where the original has rows for all classes from the start.
@@ -55,6 +55,7 @@ class OWM(Trainer):
             self.projectors.append(projector)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
+        """CE. The layer inputs are kept for `before_step`."""
         inputs, outputs = run_layers(self.network, X)
         self.layer_inputs = append_ones(inputs)
         return self.cross_entropy(outputs[-1], y)
