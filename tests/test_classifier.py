@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from if2net import IF2NetClassifier, load
+from if2net.decision.statistics import Statistics
 from if2net.errors import ConfigurationError, InputError
 
 # Checks that may be skipped, each with its reason.
@@ -275,3 +277,20 @@ def test_feature_names_survive_the_file(tmp_path):
     assert list(loaded.feature_names_in_) == ["length", "width"]
     with pytest.raises(ValueError, match="feature names"):
         loaded.predict(frame[["width", "length"]])
+
+
+def test_few_modules_lie_between_partial_fit_and_the_statistics(new_classifier, digits, monkeypatch):
+    X, y = digits
+    classifier, add, modules = new_classifier().partial_fit(X[:100], y[:100]), Statistics.add, set()
+
+    def record(*arguments):
+        frame = sys._getframe()
+        while frame is not None:
+            modules.add(frame.f_globals["__name__"])
+            frame = frame.f_back
+        return add(*arguments)
+
+    monkeypatch.setattr(Statistics, "add", record)
+    classifier.partial_fit(X[100:], y[100:])
+    assert {"if2net.classifier", "if2net.learner"} <= modules
+    assert len([name for name in modules if name.startswith("if2net.")]) <= 8
