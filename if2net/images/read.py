@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +71,6 @@ def write_image(path: Path, pixels: np.ndarray) -> None:
     _pillow().fromarray(pixels).save(path)
 
 
-@cache
 def _pillow() -> Any:
     return require("PIL.Image", "images", "Reading images needs Pillow")
 
