@@ -23,16 +23,16 @@ class Slower(Trainer):
 
 
 def main() -> None:
-    """Run three methods on digits in five tasks, with two orders of the classes."""
+    """Run three methods on digits in five tasks; more seeds shuffle the classes again."""
     METHODS["slower"] = Slower
     try:
-        settings = resolve(["if2net", "none", "slower"], "agnostic", [("none", "steps", 60), ("slower", "steps", 60)])
-        plan = Plan(parse_scenario("digits-10/5"), settings, seeds=(0, 1))
+        settings = resolve(["if2net", "none", "slower"], "agnostic", [("none", "steps", 30), ("slower", "steps", 30)])
+        plan = Plan(parse_scenario("digits-10/5"), settings, seeds=(0,))
         results = run_plan(plan, load_dataset("digits"), out=None)
     finally:
         del METHODS["slower"]
     print("method    ACC %    BWT")
-    for name, entry in results["summary"].items():
+    for name, entry in results.summary.items():
         print(f"{name:8} {100 * entry['acc_mean']:6.2f} {entry['bwt_mean']:+6.2f}")
 
 

@@ -14,6 +14,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def run(tmp_path, monkeypatch):
     """Run an example in an empty folder with a cache of its own, and return what it prints."""
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # the matrices are small, and other tests need the cores
 
     def run_one(name):
         command = [sys.executable, str(EXAMPLES / name)]
