@@ -15,6 +15,7 @@ from if2net.study.report.charts import Chart, panel_chart
 LAYERS = "10x10,10x10,50x10"
 PER_CLASS = 100
 NEIGHBOURS = 10
+ITERATIONS = 1000  # of t-SNE
 TASKS = 5
 # Protocol → representation: one tweak per task, as in the paper; or that of the first task, which needs no task.
 REPRESENTATIONS = {"aware": "per-task", "agnostic": "first"}
@@ -60,7 +61,7 @@ def _plane(rows: np.ndarray, seed: int) -> np.ndarray:
     """t-SNE, scaled into the unit square."""
     from sklearn.manifold import TSNE
 
-    points = TSNE(init="pca", random_state=seed).fit_transform(rows)
+    points = TSNE(init="pca", random_state=seed, max_iter=ITERATIONS).fit_transform(rows)
     low, high = points.min(axis=0), points.max(axis=0)
     return np.round((points - low) / (high - low), 3)
 

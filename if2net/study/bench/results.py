@@ -444,7 +444,7 @@ def _refuse_ablation(path: Path) -> None:
     """Say of a file of an ablation what it is."""
     try:
         name = json.loads(path.read_bytes())["ablation"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return
     raise ConfigurationError(
         f"{path} is of the ablation {name}, and only runs of methods can be shown, compared or merged; see table.md "

@@ -18,6 +18,7 @@ from if2net.study.ablations import (
 )
 from if2net.study.ablations.cases import Sizes
 from if2net.study.ablations.cells import Bench
+from if2net.study.bench.rows import Loader
 from if2net.study.data import load_dataset, parse_scenario
 
 
@@ -28,7 +29,7 @@ def bench():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Gives an ablation on digits with tiny layers, restricted to some of its cells."""
+    """An ablation on digits with tiny layers, restricted to some of its cells."""
     monkeypatch.setattr(table_init, "LAYERS", "2x5,2x5,4x5")
     monkeypatch.setattr(tsne, "LAYERS", "2x5,2x5,4x5")
     monkeypatch.setattr(table_blocks, "ABOVE", "2x5,4x5")
@@ -36,6 +37,7 @@ def small(monkeypatch):
     monkeypatch.setattr(rademacher, "SIZES", Sizes(blocks=2, epochs=2))
     monkeypatch.setattr(rademacher, "SAMPLES", 100)
     monkeypatch.setattr(tsne, "PER_CLASS", 20)
+    monkeypatch.setattr(tsne, "ITERATIONS", 250)
     monkeypatch.setattr(ingredients, "PER_CLASS", 50)
     monkeypatch.setattr(stability, "ENCODER", {**stability.ENCODER, "layers": "50"})
 
@@ -48,9 +50,9 @@ def small(monkeypatch):
 
 @pytest.fixture
 def carried_out(small, tmp_path):
-    """The results of an ablation on digits, one seed unless said."""
+    """The results of an ablation on digits, with one seed by default."""
 
     def run(name, *cells, seeds=(0,)):
-        return carry_out(small(name, *cells), tmp_path / name, seeds=seeds)
+        return carry_out(small(name, *cells), tmp_path / name, Loader(), seeds=seeds)
 
     return run

@@ -3,7 +3,7 @@ from typer.testing import CliRunner
 from if2net.cli import app
 from if2net.errors import ConfigurationError
 from if2net.study.ablations import ABLATIONS
-from if2net.study.bench.reproduce import TABLES
+from if2net.study.bench.experiments import EXPERIMENTS
 
 
 def invoked(*words):
@@ -12,7 +12,7 @@ def invoked(*words):
 
 def test_tables_and_ablations_are_listed():
     listed = [line.split()[0] for line in invoked("--list").output.splitlines()]
-    assert listed == [*TABLES, *ABLATIONS]
+    assert listed == [*EXPERIMENTS, *ABLATIONS]
 
 
 def test_an_ablation_is_run_and_its_files_are_named(small, monkeypatch, tmp_path):

@@ -3,7 +3,7 @@ import pytest
 
 from if2net.config import Config
 from if2net.study.ablations import ABLATIONS, ingredients, stability
-from if2net.study.ablations.cells import summary
+from if2net.study.ablations.cells import Measurement, Measurements
 
 
 def test_every_combination_of_ingredients_is_a_valid_configuration():
@@ -15,11 +15,11 @@ def test_every_combination_of_ingredients_is_a_valid_configuration():
 
 
 def test_the_worth_of_an_ingredient_compares_cells_that_differ_in_it_alone():
-    runs = [
-        {"cell": cell, "seed": 0, "acc": 0.8 - 0.1 * ("tweaked" in cell) - 0.05 * ("gradient; 250" in cell)}
-        for cell in ABLATIONS["ablation-ingredients"].cells
-    ]
-    results = {"runs": runs, "summary": summary(runs), "scenario": "digits-10/5"}
+    runs = []
+    for cell in ABLATIONS["ablation-ingredients"].cells:
+        acc = 0.8 - 0.1 * ("tweaked" in cell) - 0.05 * ("gradient; 250" in cell)
+        runs.append(Measurement(cell, 0, "agnostic", {"acc": acc}))
+    results = Measurements("ablation-ingredients", "digits-10/5", {}, runs)
     assert ingredients.worth_of(results, "tweak", "plain", "tweaked") == pytest.approx(-10)
     assert ingredients.worth_of(results, "width", "1000", "250", "gradient") == pytest.approx(-5)
     assert ingredients.worth_of(results, "width", "1000", "250", "analytic, ridge chosen") == pytest.approx(0)
@@ -29,12 +29,12 @@ def test_the_worth_of_an_ingredient_compares_cells_that_differ_in_it_alone():
 
 def test_the_ridge_and_the_rule_reach_the_learner(carried_out):
     cells = [f"plain; {rule}; 250; no direct link" for rule in ingredients.FACTORS["rule"]]
-    found = {run["cell"]: run["acc"] for run in carried_out("ablation-ingredients", *cells)["runs"]}
-    assert len(set(found.values())) > 2
-    assert min(found.values()) > 0.5
+    acc = [run.numbers["acc"] for run in carried_out("ablation-ingredients", *cells).runs]
+    assert len(set(acc)) > 2
+    assert min(acc) > 0.5
 
 
-def test_the_same_samples_are_there_however_many_tasks_they_are_cut_into(bench):
+def test_every_number_of_tasks_has_the_same_samples(bench):
     tasks = bench.stream(0)
     for count in (5, 10, 50):
         cut = stability.pieces(tasks, count)
@@ -45,15 +45,16 @@ def test_the_same_samples_are_there_however_many_tasks_they_are_cut_into(bench):
         assert sum(len(task.test_y) for task in cut) == sum(len(task.test_y) for task in tasks)
 
 
-def test_the_analytic_rule_does_not_care_how_many_tasks_there_are(small, bench):
+def test_the_analytic_rule_does_not_depend_on_the_number_of_tasks(small, bench):
     small("ablation-stability")
-    found = {cell: stability.run(cell, 0, bench)[0] for cell in ("analytic, 5", "analytic, 50", "gradient, 50")}
-    assert found["analytic, 50"]["acc"] == pytest.approx(found["analytic, 5"]["acc"], abs=0.04)
-    assert found["gradient, 50"]["acc"] < found["analytic, 50"]["acc"]
+    cells = ("analytic, 5", "analytic, 50", "gradient, 50")
+    few, many, gradient = (stability.run(cell, 0, bench)[0].numbers["acc"] for cell in cells)
+    assert many == pytest.approx(few, abs=0.04)
+    assert gradient < many
 
 
 def test_directions_are_used_up_and_never_come_back(small, bench):
     small("ablation-stability")
-    free = [stability.run(f"gradient, {count}", 0, bench)[0]["free"] for count in (5, 10)]
+    free = [stability.run(f"gradient, {count}", 0, bench)[0].numbers["free"] for count in (5, 10)]
     assert np.allclose(free, free[0], rtol=0.1)
     assert 0 < free[0] < 1

@@ -1,10 +1,11 @@
 import pytest
 
 from if2net.study.ablations import ABLATIONS, table_init
+from if2net.study.ablations.cells import Summary
 from if2net.study.ablations.memory import PeakMemory
-from if2net.study.ablations.reading import LABELS
+from if2net.study.ablations.readings import LABELS
 from if2net.study.ablations.table_layers import memory_of
-from if2net.study.ablations.tables import beside, printed
+from if2net.study.bench.paper import paper_figures
 
 
 def rows_of(table):
@@ -13,7 +14,7 @@ def rows_of(table):
     return lines[1:]
 
 
-def test_the_initialisation_is_what_the_row_says():
+def test_the_settings_follow_from_the_row():
     assert table_init.settings_of("random, 0.002")["initialisation"] == "random"
     analytic = table_init.settings_of("analytic 2.5k, 0.0002")
     assert (analytic["initialisation"], analytic["initial_samples"]) == ("analytic", 2500)
@@ -23,14 +24,14 @@ def test_the_initialisation_is_what_the_row_says():
 
 def test_more_epochs_lower_the_loss_of_task_1(carried_out):
     losses = {}
-    for run in carried_out("table-init", "random, 0.02; 1", "random, 0.02; 10")["runs"]:
-        losses[run["cell"]] = run["loss"]
+    for run in carried_out("table-init", "random, 0.02; 1", "random, 0.02; 10").runs:
+        losses[run.cell] = run.numbers["loss"]
     assert losses["random, 0.02; 10"] < losses["random, 0.02; 1"]
 
 
 def test_an_analytic_start_has_less_loss_after_one_epoch_than_a_random_one(carried_out):
-    runs = carried_out("table-init", "random, 0.02; 1", "analytic 1k, 0.002; 1")["runs"]
-    losses = {run["cell"]: run["loss"] for run in runs}
+    runs = carried_out("table-init", "random, 0.02; 1", "analytic 1k, 0.002; 1").runs
+    losses = {run.cell: run.numbers["loss"] for run in runs}
     assert losses["analytic 1k, 0.002; 1"] < losses["random, 0.02; 1"]
 
 
@@ -45,8 +46,8 @@ def test_blocks_are_measured_under_every_protocol_beside_the_papers(carried_out)
     rows = rows_of(ABLATIONS["table-blocks"].table(results))
     assert [row[2] for row in rows] == LABELS
     assert all(row[4] == "94.76 ± 0.27" for row in rows)
-    told = {run["protocol"]: run["acc"] for run in results["runs"]}
-    assert told["aware"] > told["agnostic"]
+    acc = {run.protocol: run.numbers["acc"] for run in results.runs}
+    assert acc["aware"] > acc["agnostic"]
 
 
 @pytest.mark.parametrize(
@@ -56,11 +57,11 @@ def test_blocks_are_measured_under_every_protocol_beside_the_papers(carried_out)
         ("table-layers", "d", ["90.90 ± 2.01", "-0.0292 ± 0.0217", "-0.0758 ± 0.0528"]),
     ],
 )
-def test_the_papers_figures_have_the_digits_and_the_spreads_that_it_prints(name, cell, figures):
-    assert beside({"runs": 1}, printed(name)[cell])[1::2] == figures
+def test_the_papers_figures_have_the_digits_of_the_paper(name, cell, figures):
+    assert Summary(cell, "", 1, {}).beside(paper_figures(name)[cell])[1::2] == figures
 
 
-def test_the_papers_losses_have_the_digits_that_it_prints():
+def test_the_papers_losses_have_the_digits_of_the_paper():
     assert table_init._printed("random, 0.002", 5) == ("4.4575", "78.43", "65.53")
 
 
@@ -70,10 +71,10 @@ def test_layers_have_the_papers_figures_and_their_memory(carried_out):
     assert [row[1] for row in rows] == ["any", *LABELS, *LABELS]
     assert [row[0][:3] for row in rows] == ["(a)"] + 4 * ["(b)"] + 4 * ["(e)"]
     assert {row[9] for row in rows} == {"11,635", "5,281", "829"}
-    assert all(run["memory"] > run["kept"] / 2 > 0 for run in results["runs"])
+    assert all(run.numbers["memory"] > run.numbers["kept"] / 2 > 0 for run in results.runs)
 
 
-def test_peak_memory_counts_what_is_alive_at_one_time(bench):
+def test_peak_memory_counts_tensors_that_exist_at_the_same_time(bench):
     import torch
 
     with PeakMemory() as memory:
@@ -99,4 +100,4 @@ def test_more_samples_in_the_last_task_need_more_memory(bench):
 @pytest.mark.parametrize("name", ["table-init", "table-blocks", "table-layers"])
 def test_the_papers_figures_are_those_of_the_cells(name):
     cells = {cell.partition(";")[0] for cell in ABLATIONS[name].cells}
-    assert set(printed(name)) <= cells
+    assert set(paper_figures(name)) <= cells

@@ -1,11 +1,115 @@
+import json
 import math
 import platform
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from if2net.errors import NumericalError
-from if2net.study.bench.results import environment, write_json
+from if2net.errors import ConfigurationError, NumericalError
+from if2net.study.bench.results import (
+    Backbone,
+    Results,
+    environment,
+    merge_folders,
+    pack,
+    result_files,
+    unpack,
+    write_json,
+)
+
+
+def test_results_are_read_as_they_were_written(make_results, make_run, tmp_path):
+    counts = pack(np.array([[8, 2, 0, 0], [0, 10, 0, 0], [0, 5, 4, 1], [0, 0, 0, 70_000]]))
+    full = make_run(seed=1, confusion=counts, device="cpu", backbone=Backbone("1f", "ImageNet"))
+    results = make_results(make_run(), full, settings={"if2net": {"width": 60, "ridge": None}})
+    results.write(tmp_path / "results.json")
+    assert Results.read(tmp_path / "results.json") == results
+
+
+def test_the_file_has_the_documented_keys(make_results, make_run, tmp_path):
+    make_results(make_run(), make_run(seed=1)).write(tmp_path / "results.json")
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert set(written) == {"scenario", "protocol", "environment", "settings", "runs", "summary"}
+    documented = {"method", "seed", "class_order", "R", "independent", "acc", "bwt", "fwt", "seconds"}
+    assert documented | {"state_bytes", "exemplars", "parameters"} <= set(written["runs"][0])
+    assert written["runs"][0]["R"][0] == [0.9, None]
+    assert written["summary"]["if2net"]["acc_mean"] == pytest.approx((0.65 + 0.7) / 2)
+    assert {"acc_std", "bwt_mean"} <= set(written["summary"]["if2net"])
+
+
+def test_the_summary_has_mean_and_standard_deviation_over_the_seeds(make_results, make_run):
+    summary = make_results(make_run(), make_run(seed=1), make_run("ncm")).summary
+    assert set(summary) == {"if2net", "ncm"}
+    assert summary["if2net"]["runs"] == 2
+    assert summary["if2net"]["acc_std"] == pytest.approx(0.05 / 2**0.5)
+    assert summary["ncm"]["acc_std"] == 0.0
+
+
+def test_variants_are_methods_of_their_own(make_results, make_run):
+    results = make_results(make_run(variant="one task per batch"), make_run(variant="tasks mixed"))
+    assert results.methods() == ["if2net (one task per batch)", "if2net (tasks mixed)"]
+    assert [run.variant for run in results.of("if2net (tasks mixed)")] == ["tasks mixed"]
+
+
+def test_counts_survive_packing():
+    counts = np.random.default_rng(0).integers(0, 1_000_000, (30, 30))
+    assert (unpack(pack(counts), 30) == counts).all()
+
+
+def changed(key, value):
+    """A change of one field of the first run."""
+
+    def change(content):
+        content["runs"][0][key] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (changed("seed", "x"), r"'runs\.0\.seed' should be a valid integer, but is 'x'"),
+        (lambda content: content["runs"][0].pop("method"), r"'runs\.0\.method' is missing"),
+        (changed("R", [[0.5, None]]), r"Row 0 of R must have 1 entries"),
+        (changed("R", [[0.5, None], [0.5, None]]), r"Row 1 of R"),
+        (changed("R", [[1.5, None], [0.5, 0.5]]), r"'runs\.0\.R\.0\.0' should be less than or equal to 1"),
+        (lambda content: content.update(scenario="digits-4/4"), r"R of if2net, seed 0, must have 4 rows"),
+        (changed("independent", [0.5]), "'independent' must have 2 accuracies"),
+        (changed("confusion", "~~"), "'confusion' does not hold counts of 4 × 4 classes"),
+        (changed("confusion", pack(np.eye(3, dtype=int))), "'confusion' does not hold counts of 4 × 4 classes"),
+        (changed("seconds", {"learn": "long"}), r"'runs\.0\.seconds\.learn' should be a valid number"),
+        (lambda content: content.update(protocol="psychic"), "protocol 'psychic' is none of agnostic"),
+        (lambda content: content.update(scenario="digits"), "'scenario' .*should match pattern"),
+        (lambda content: content["environment"].pop("device"), "environment must name 'device'"),
+        (lambda content: content.update(settings={"if2net": 3}), r"'settings\.if2net' should be an object"),
+        (lambda content: content.update(runs={}), "'runs' should be a valid array"),
+    ],
+)
+def test_a_damaged_file_is_refused_with_its_name_and_the_field(change, complaint, make_results, tmp_path):
+    path = tmp_path / "results.json"
+    make_results().write(path)
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(ConfigurationError, match=rf"results\.json is not a results file.*{complaint}"):
+        Results.read(path)
+
+
+@pytest.mark.parametrize("content", [b'{"runs": [', b"", b"[]", b"\xff\xfe\x00", b"[" * 100_000, b'{"a": NaN}'])
+def test_a_foreign_file_is_refused(content, tmp_path):
+    (tmp_path / "results.json").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"results\.json is not a results file"):
+        Results.read(tmp_path / "results.json")
+
+
+def test_a_missing_file_and_an_ablation_are_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"results\.json cannot be read"):
+        Results.read(tmp_path / "results.json")
+    (tmp_path / "results.json").write_text('{"ablation": "table-init", "runs": []}')
+    with pytest.raises(ConfigurationError, match=r"is of the ablation table-init, .* see table\.md"):
+        Results.read(tmp_path / "results.json")
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
@@ -37,3 +141,82 @@ def test_the_environment_names_the_processor(content, asked, name, monkeypatch):
     monkeypatch.setattr(Path, "read_text", read)
     monkeypatch.setattr(platform, "processor", lambda: asked)
     assert environment("cpu")["processor"] == name
+
+
+def test_the_environment_has_the_date_and_in_a_checkout_the_commit():
+    facts = environment("cpu")
+    assert len(facts["date"]) == len("2026-01-31")
+    if (Path(__file__).parents[3] / ".git").exists():
+        assert len(facts["commit"].removesuffix("-dirty")) == 40
+
+
+@pytest.fixture
+def parts(make_results, make_run):
+    """Three overlapping parts of the same results."""
+    settings = {"if2net": {"width": 20}, "ncm": {}}
+    return [
+        make_results(make_run("ncm"), make_run("ncm", 1), settings={"ncm": {}}),
+        make_results(make_run(seed=1), settings={"if2net": {"width": 20}}),
+        make_results(make_run(), make_run("ncm"), settings=settings),
+    ]
+
+
+def test_parts_make_the_whole_in_any_order(parts):
+    whole = [("if2net", 0), ("if2net", 1), ("ncm", 0), ("ncm", 1)]
+    for order in (parts, parts[::-1]):
+        merged = Results.merged(order)
+        assert sorted((run.method, run.seed) for run in merged.runs) == whole
+        assert merged.settings == {"if2net": {"width": 20}, "ncm": {}}
+    assert Results.merged(parts).runs == Results.merged(parts[::-1]).runs
+
+
+def test_folders_of_folders_are_merged_by_name(parts, tmp_path):
+    for place, part in enumerate(parts):
+        folder = tmp_path / f"part{place}" / "digits-agnostic"
+        folder.mkdir(parents=True)
+        part.write(folder / "results.json")
+    (written,) = merge_folders([tmp_path / f"part{place}" for place in range(3)], tmp_path / "whole")
+    assert written == tmp_path / "whole" / "digits-agnostic" / "results.json"
+    assert Results.read(written) == Results.merged(parts)
+
+
+def test_other_settings_are_not_merged(parts, make_results, make_run):
+    with pytest.raises(ConfigurationError, match="different settings of if2net"):
+        Results.merged([*parts, make_results(make_run(seed=2), settings={"if2net": {"width": 30}})])
+
+
+@pytest.mark.parametrize(("key", "other"), [("scenario", "digits-6/2"), ("protocol", "aware")])
+def test_other_scenarios_and_protocols_are_not_merged(parts, key, other):
+    with pytest.raises(ConfigurationError, match=f"choose parts of the same {key}"):
+        Results.merged([parts[0], replace(parts[1], **{key: other})])
+
+
+def with_backbone(part, identity, scenario="cub200-100/2@resnet56"):
+    return replace(part, scenario=scenario, runs=[replace(run, backbone=Backbone(identity)) for run in part.runs])
+
+
+def test_other_backbones_are_not_merged(parts):
+    assert len(Results.merged([with_backbone(parts[1], "one"), with_backbone(parts[2], "one")]).runs) == 3
+    with pytest.raises(ConfigurationError, match="made with different backbones"):
+        Results.merged([with_backbone(parts[1], "one"), with_backbone(parts[2], "other")])
+
+
+def test_where_every_seed_has_a_backbone_only_those_of_one_seed_must_be_the_same(parts):
+    held_out = "cifar100-60/2@held-out"
+    seed_one, seed_zero = (with_backbone(part, name, held_out) for part, name in zip(parts[1:], "ab", strict=True))
+    assert len(Results.merged([seed_one, seed_zero]).runs) == 3
+    with pytest.raises(ConfigurationError, match="made with different backbones"):
+        Results.merged([seed_one, with_backbone(parts[0], "c", held_out)])
+
+
+def test_runs_without_a_recorded_backbone_are_merged(parts):
+    other = replace(parts[1], scenario="cub200-100/2@resnet56")
+    assert len(Results.merged([other, with_backbone(parts[2], "one")]).runs) == 3
+
+
+def test_a_folder_without_results_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"holds no results\.json"):
+        result_files(tmp_path)
+    with pytest.raises(ConfigurationError, match=r"holds no results\.json"):
+        merge_folders([tmp_path], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

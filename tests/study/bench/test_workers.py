@@ -27,7 +27,7 @@ def alive(pid):
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
         return False
-    return state != "Z"  # nobody may be there to collect it
+    return state != "Z"  # a zombie has ended
 
 
 def until(condition, seconds=60):

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from if2net.errors import ConfigurationError
-from if2net.study.bench.experiments import COMPARED
-from if2net.study.bench.reproduce import paper_figures, plans
+from if2net.study.bench.experiments import COMPARED, plans
+from if2net.study.bench.paper import paper_figures
 from if2net.study.methods import METHODS
 
 PEERS = {"ncm", "slda", "fecam", "ranpac", "acil", "if2net-gradient"}
@@ -16,15 +16,15 @@ def planned(out, methods=(), name="table-mnist"):
 
 
 def test_the_first_table_has_all_methods_agnostic_and_ours_under_every_protocol(tmp_path):
-    found = {folder.name: plan for plan, folder in planned(tmp_path)}
-    assert len(found) == 8
+    by_folder = {folder.name: plan for plan, folder in planned(tmp_path)}
+    assert len(by_folder) == 8
     for dataset in ("mnist", "fashion-mnist"):
-        assert list(found[f"{dataset}-agnostic"].settings) == list(METHODS)
+        assert list(by_folder[f"{dataset}-agnostic"].settings) == list(METHODS)
         for protocol in ("aware", "transductive"):
-            assert all(name.startswith("if2net") for name in found[f"{dataset}-{protocol}"].settings)
-        scopes = {settings.scope for settings in found[f"{dataset}-agnostic-current"].settings.values()}
+            assert all(name.startswith("if2net") for name in by_folder[f"{dataset}-{protocol}"].settings)
+        scopes = {settings.scope for settings in by_folder[f"{dataset}-agnostic-current"].settings.values()}
         assert scopes == {"current"}
-    assert not list(tmp_path.iterdir())  # it is written by whoever runs them, see test_folder.py
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_part_of_a_table_can_be_run_on_its_own(tmp_path):
@@ -37,7 +37,7 @@ def test_methods_that_are_not_in_the_table_are_refused(tmp_path):
 
 
 def test_unknown_names_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match=r"no table 'table-mnits'; did you mean 'table-mnist'"):
+    with pytest.raises(ConfigurationError, match=r"no experiment 'table-mnits'; did you mean 'table-mnist'"):
         planned(tmp_path, name="table-mnits")
     with pytest.raises(ConfigurationError, match=r"no method 'ewcc'; did you mean 'ewc'"):
         planned(tmp_path, ["ewcc"])
@@ -55,7 +55,7 @@ MARGINS = {"figure-cub": "absolute margin of 5.48", "figure-dogs": "2.29\\% lowe
 def source():
     path = Path(__file__).parents[4] / "shared" / "paper" / "if2net.tex"
     if not path.exists():
-        pytest.skip("the paper's source is not here")
+        pytest.skip("the source of the paper is missing")
     return path.read_text()
 
 
