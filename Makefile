@@ -15,6 +15,9 @@ EXTRAS_READY := $(EXTRAS)/.ready
 run: $(READY)
 	$(BIN)/if2net run
 
+# One thread for each process: the processes share the cores.
+test coverage: export OMP_NUM_THREADS ?= 1
+
 test: lint
 	$(PYTEST)
 
