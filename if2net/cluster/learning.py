@@ -25,7 +25,7 @@ from if2net.images.folders import BLOCK as FIRST
 from if2net.images.folders import ImageFolders
 from if2net.images.learning import LearnedImages
 from if2net.learner import IF2Net
-from if2net.progress import Show
+from if2net.progress import Show, counting
 from if2net.tables import ROWS, Arrays, Table, feature_names
 
 if TYPE_CHECKING:
@@ -118,15 +118,15 @@ def learn_images(
     """
     sight = sight_for(net, backbone, _room(net, workers)[0])
     images = ImageFolders([folder.absolute() for folder in folders], sight.extractor)  # as the workers name them
-    files, done = images.files, 0
-
-    def report(rows: int) -> None:
-        nonlocal done
-        done += rows
-        show(done, len(files))
-
-    dataset = _dataset_of_files(images.labels)
-    learn(net, dataset, backbone=sight, workers=workers, first=FIRST, report=report, refused=files.left_out)
+    learn(
+        net,
+        _dataset_of_files(images.labels),
+        backbone=sight,
+        workers=workers,
+        first=FIRST,
+        report=counting(show, len(images.files)),
+        refused=images.files.left_out,
+    )
     return LearnedImages.of(images)
 
 

@@ -160,7 +160,7 @@ def test_a_table_that_is_wrong_far_down_is_named_as_on_one_machine(new_learner, 
     path.write_text("height,label\n" + "1,5\n2,6\n" * 3000 + "1,owl\n")
     with pytest.raises(InputError) as raised:
         cluster.learn_tables(new_learner(), tables_to_learn([path], None, None, []), workers=1)
-    assert str(raised.value).startswith(f"{path}: The label 'owl' is no whole number")
+    assert str(raised.value).startswith(f"{path}: The label 'owl' in row 6,001 is not a whole number")
     assert "\n" not in str(raised.value)
 
 
