@@ -1,5 +1,7 @@
 """The site builds without a warning, needs no network, and has a page for every public name."""
 
+import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -45,6 +47,13 @@ def test_pages_load_nothing_from_elsewhere(site):
     elsewhere = r"(?:https?:)?//"
     loaded = re.compile(rf"""<(?:script|img|iframe)[^>]+src=["']?{elsewhere}|<link[^>]+stylesheet[^>]+{elsewhere}""")
     assert not [path for path, page in site.items() if loaded.search(page)]
+
+
+def test_the_picture_is_drawn_from_the_committed_results():
+    description = importlib.util.spec_from_file_location("picture", ROOT / "docs/picture.py")
+    picture = importlib.util.module_from_spec(description)
+    description.loader.exec_module(picture)
+    assert (ROOT / "docs/picture.svg").read_text() == picture.draw(json.loads(picture.RESULTS.read_text())["runs"])
 
 
 def test_figures_of_the_results_are_part_of_the_site(site):
