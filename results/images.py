@@ -1,11 +1,11 @@
-"""Makes table.md and the figures of the paper's image benchmarks anew from the committed result files; runs nothing.
+"""Write table.md and the figures of the paper's comparisons from the committed result files. Nothing is run again.
 
 usage: python results/images.py
 """
 
 from pathlib import Path
 
-from if2net.study.report.comparison import FORMS, read, write
+from if2net.study.report.paper_tables import FORMS, read, write
 
 HERE = Path(__file__).parent
 NAMES = [name for name, form in FORMS.items() if form.figures]

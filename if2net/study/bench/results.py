@@ -237,7 +237,7 @@ class Results:
         """The content of the file."""
         content = asdict(self)
         content["runs"] = [
-            {key: value for key, value in asdict(run).items() if value not in (None, "") or key == "variant"}
+            {key: value for key, value in asdict(run).items() if value not in (None, "")}
             | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
             for run in self.runs
         ]

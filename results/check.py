@@ -1,0 +1,405 @@
+"""Check the committed results, and that the README and the docs state what they hold.
+
+Each failed check is printed as a sentence, and the exit status is 1. Nothing is run again and nothing is written.
+
+usage: python results/check.py
+"""
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+sys.path.insert(0, str(HERE))
+
+import ablations  # noqa: E402
+import table  # noqa: E402
+
+from if2net.study.ablations import ABLATIONS, Measurements  # noqa: E402
+from if2net.study.bench.experiments import BOUNDS, COMPARED, EXPERIMENTS, PEERS  # noqa: E402
+from if2net.study.bench.results import Results  # noqa: E402
+from if2net.study.bench.search import SEARCH_SEED  # noqa: E402
+from if2net.study.methods import METHODS  # noqa: E402
+from if2net.study.report.gather import Section  # noqa: E402
+from if2net.study.report.paper_tables import FORMS, gathered, read  # noqa: E402
+
+Checked = Iterator[tuple[bool, str]]  # whether a check holds, and the sentence if it does not
+
+MOST_BYTES = 6_000_000  # of all files in results/
+SEEDS = 5
+TWO_DECIMALS = re.compile(r"\d+\.\d{2,}")
+# The paper's label of each table and figure with data → its name in `if2net reproduce`.
+PAPER = {
+    "Table_MNIST_FMNIST": "table-mnist",
+    "Table_CIFAR": "table-cifar",
+    "Table_ImangeNet": "table-imagenet-subset",
+    "Table_Param_Initialization": "table-init",
+    "Table_Node_blocks": "table-blocks",
+    "Table_orthogonaqlized_layers": "table-layers",
+    "Visualization": "figure-tsne",
+    "Fig_CUB": "figure-cub",
+    "Fig_StanfordDogs": "figure-dogs",
+    "CIFAR_20": "figure-cifar",
+    "Fig_Rademacher_complexity": "figure-rademacher",
+}
+# Method → least and most ACC in percent on MNIST-10/5, for its implementation to be credible.
+ANCHORS = {
+    "none": (19, 20.5),
+    "joint": (97.5, 100),
+    "ewc": (19, 25),
+    "si": (19, 25),
+    "ol-ewc": (19, 25),
+    "mas": (18, 25),  # one task in five, less the cost of its penalty on the last one
+    "gem": (90, 100),
+    "bic": (90, 100),
+    "il2m": (90, 100),
+    "rps-net": (90, 100),
+    "owm": (85, 100),
+}
+
+
+@cache
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text()
+
+
+@cache
+def results(folder: str) -> Results:
+    return Results.read(HERE / folder / "results.json")
+
+
+@cache
+def sections(name: str) -> list[Section]:
+    return gathered(read(name, HERE / name))
+
+
+@cache
+def measurements(name: str) -> Measurements:
+    return Measurements.read(HERE / name / "results.json")
+
+
+def percent(section: Section) -> dict[str, float]:
+    """Method → ACC in percent."""
+    return {series.name: 100 * series.summary["acc_mean"] for series in section.series}
+
+
+def compared(names: dict[str, float]) -> list[str]:
+    """The methods that the paper compares."""
+    return [name for name in names if name not in (*BOUNDS, *PEERS, "if2net")]
+
+
+def prose_and_tables(text: str) -> tuple[str, str]:
+    """A page without its tables, and the tables alone."""
+    without = re.sub("<!-- table:.*?<!-- end of table -->", "", text, flags=re.DOTALL)
+    prose = "\n".join(line for line in without.splitlines() if not line.startswith("|"))
+    return prose, "\n".join(line for line in text.splitlines() if line.startswith("|"))
+
+
+def texts(svg: str) -> list[str]:
+    """All words and numbers in a figure."""
+    return sorted(re.findall(r">([^<>]*\S[^<>]*)</text>", svg))
+
+
+def files_are_whole() -> Checked:
+    size = sum(
+        path.stat().st_size for path in HERE.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".png")
+    )
+    yield size <= MOST_BYTES, f"results/ holds {size:,} bytes, more than {MOST_BYTES:,}."
+    for path in sorted(HERE.rglob("results.json")):
+        content = json.loads(path.read_text())
+        if "ablation" in content:
+            continue
+        read_again = Results.read(path)
+        for entry, run in zip(content["runs"], read_again.runs, strict=True):
+            same = all(entry[key] == getattr(run, key) for key in ("acc", "bwt", "fwt"))
+            yield same, f"ACC, BWT or FWT of {run.label}, seed {run.seed}, in {path} does not follow from R."
+        yield content["summary"] == read_again.summary, f"The summary in {path} does not follow from the runs."
+
+
+def the_paper_is_complete() -> Checked:
+    pages = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    ours = {name for name in ABLATIONS if name.startswith("ablation-")}
+    known = {*EXPERIMENTS, *ABLATIONS}
+    yield known - ours == set(PAPER.values()), "The experiments are not those of the paper's tables and figures."
+    for name in PAPER.values():
+        yield f"if2net reproduce {name}" in pages, f"The docs do not mention `if2net reproduce {name}`."
+        for part in EXPERIMENTS[name].parts if name in EXPERIMENTS else ():
+            folder = f"{name}/{part.folder}"
+            if not (HERE / folder / "results.json").exists():
+                yield False, f"{folder} has not been run."
+                continue
+            seeds = {(run.method, run.seed) for run in results(folder).runs}
+            for method in part.methods:
+                count = len([None for known_method, _ in seeds if known_method == method])
+                yield count >= SEEDS, f"{method} has {count} seeds in {folder}, fewer than {SEEDS}."
+
+
+def searches_are_used() -> Checked:
+    file = tomllib.loads((ROOT / "if2net/study/bench/hyperparameters.toml").read_text())
+    for method, entry in file.items():
+        for key, settings in entry.get("best", {}).items():
+            ours = method.startswith("if2net") and key != "images"
+            expected = best_of_ours(method, key) if ours else best_of(method, key)
+            same = {name: str(value) for name, value in settings.items()} == expected
+            yield same, f"The settings of {method} for {key} are not the best of the committed search."
+    methods = {m for name in table.IMAGES for part in EXPERIMENTS[name].parts for m in part.methods}
+    searched = {path.stem.removeprefix("images-") for path in (HERE / "search").glob("images-*.json")}
+    without = {"none", "joint", "ncm", "slda", "ranpac", "pcl"}
+    yield methods - searched == without, "Other methods than the docs say have no search on images."
+
+
+def best_of(method: str, key: str) -> dict[str, str] | None:
+    search = json.loads((HERE / "search" / f"{key}-{method}.json").read_text())
+    return search["best"]["acc"] if search["seed"] == SEARCH_SEED else None
+
+
+def best_of_ours(method: str, key: str) -> dict[str, str]:
+    """Under the agnostic protocol there is a search for each encoder; the better of them counts."""
+    rule = method.removeprefix("if2net").strip("-") or "analytic"
+    protocol = "" if key.endswith(("aware", "transductive")) else "-agnostic"
+    paths = (HERE / "searched" / "tune").glob(f"{key}{protocol}-{rule}-*.json")
+    searches: list[dict[str, Any]] = [json.loads(path.read_text()) for path in paths]
+    variant = next(iter(searches[0]["best"]))
+    best = max(searches, key=lambda search: max(trial.get(variant, 0) for trial in search["tried"]))
+    return {name: value for _, name, value in best["fixed"] if name != "rule"} | best["best"][variant]
+
+
+def tables_are_current() -> Checked:
+    """Every table in the README, in the docs and beside the results follows from the results."""
+    placed = set()
+    for path in table.TARGETS:
+        text = path.read_text()
+        placed |= {match[2] for match in table.MARKED.finditer(text)}
+        yield table.with_tables(text) == text, f"{path} is out of date; run results/table.py."
+    yield placed == set(table.TABLES), f"No page shows the tables {', '.join(set(table.TABLES) - placed)}."
+    for name, form in FORMS.items():
+        same = (HERE / name / "table.md").read_text() == form.table(name, sections(name)) + "\n"
+        yield same, f"results/{name}/table.md is out of date; run results/images.py."
+        for file, draw in form.figures.items():
+            current = texts((HERE / name / file).read_text()) == texts(draw(sections(name)).svg())
+            yield current, f"results/{name}/{file} is out of date; run results/images.py."
+            yield f"results/{name}/{file})" in page("image-benchmarks"), f"The docs do not show {name}/{file}."
+    text = page("ablations")
+    yield ablations.with_tables(text) == text, "docs/ablations.md is out of date; run results/ablations.py."
+    for name, ablation in ABLATIONS.items():
+        measured = measurements(name)
+        cells = {run.cell for run in measured.runs}
+        yield cells == set(ablation.cells), f"results/{name} does not have all cells."
+        yield len({entry.runs for entry in measured.summary}) == 1, f"The cells of {name} have different seeds."
+        same = (HERE / name / "table.md").read_text() == ablation.table(measured) + "\n"
+        yield same, f"results/{name}/table.md is out of date; run results/ablations.py."
+        if ablation.figure:
+            current = texts((HERE / name / "figure.svg").read_text()) == texts(ablation.figure(measured).svg())
+            yield current, f"results/{name}/figure.svg is out of date; run results/ablations.py."
+            yield f"results/{name}/figure.svg)" in text, f"docs/ablations.md does not show the figure of {name}."
+
+
+def figures_in_the_text_are_in_a_table() -> Checked:
+    tried = json.loads((HERE / "search/images-if2net.json").read_text())["tried"]
+    searched = {f"{100 * trial['acc']:.2f}" for trial in tried} | {"4.95"}  # an example on the page checks this one
+    for name, known in (("ablations", set()), ("image-benchmarks", searched)):
+        prose, tables = prose_and_tables(page(name))
+        for figure in sorted(set(TWO_DECIMALS.findall(prose)) - set(TWO_DECIMALS.findall(tables)) - known):
+            yield False, f"docs/{name}.md quotes {figure}, which is in no table of the page."
+
+
+def mnist() -> Checked:
+    summary = results("table-mnist/mnist-agnostic").summary
+    for method, (least, most) in ANCHORS.items():
+        acc = 100 * summary[method]["acc_mean"]
+        yield least <= acc <= most, f"ACC of {method} on MNIST is {acc:.2f}, not between {least} and {most}."
+    for data in ("mnist", "fashion-mnist"):
+        runs = results(f"table-mnist/{data}-agnostic").runs
+        expected = {(method, seed) for method in METHODS for seed in range(SEEDS)}
+        yield {(run.method, run.seed) for run in runs} == expected, f"A method or seed is missing in {data}-agnostic."
+        orders = {tuple(run.class_order) for run in runs}
+        yield len(orders) == SEEDS, f"{data}-agnostic has {len(orders)} orders of the classes, not {SEEDS}."
+        leaking = results(f"table-mnist/{data}-transductive").summary
+        one, mixed = (leaking[f"if2net ({variant})"]["acc_mean"] for variant in ("one task per batch", "tasks mixed"))
+        yield one > 0.9 and mixed < 0.4, f"On {data}, the paper's figures no longer depend on the leak."
+
+
+def ahead_in_every_order(name: str, tasks: int) -> set[str]:
+    """The methods that IF2Net is ahead of with every seed."""
+    (found,) = [entry for entry in read(name, HERE / name) if f"/{tasks}@" in entry.scenario]
+    acc = {(run.method, run.seed): run.acc for run in found.runs}
+    methods, seeds = ({key[place] for key in acc} for place in (0, 1))
+    return {m for m in methods if all(acc["if2net", seed] > acc[m, seed] for seed in seeds)}
+
+
+def cifar() -> Checked:
+    (section,), (longer,) = sections("table-cifar"), sections("figure-cifar")
+    series = {entry.name: entry for entry in section.series}
+    ten, twenty = percent(section), percent(longer)
+    others = {name: acc for name, acc in ten.items() if name != "if2net"}
+    keeping = {name for name, entry in series.items() if entry.keeps_exemplars and name != "joint"}
+    yield len(keeping) == 7, "On CIFAR-60/10, seven methods should keep exemplars."
+    yield max(keeping, key=ten.__getitem__) == "bic", "On CIFAR-60/10, BiC is not the best with exemplars."
+    below = {name for name in keeping if ten[name] < ten["ncm"]}
+    yield below == {"ari", "il2m", "fs-dgpm", "gem", "logd"}, "On CIFAR-60/10, other methods are below NCM."
+    above = {name for name in others if others[name] > others["joint"]}
+    yield above == {"ranpac", "slda", "acil"}, "On CIFAR-60/10, other methods are above joint training."
+    yield ten["if2net"] - max(others.values()) < 3, "On CIFAR-60/10, the lead of IF2Net is 3 points or more."
+    ahead = ahead_in_every_order("table-cifar", 10)
+    yield ahead == set(others), "On CIFAR-60/10, IF2Net is not ahead of every method with every seed."
+    best = sorted(compared(ten), key=ten.__getitem__)[-2:]
+    yield best == ["owm", "bic"], "On CIFAR-60/10, OWM and BiC are not the best of the paper's methods."
+    for name in compared(ten):
+        higher = all(a > b for a, b in zip(series["if2net"].curve[0], series[name].curve[0], strict=True))
+        yield higher, f"On CIFAR-60/10, IF2Net is not above {name} after every task."
+    first = [f"{100 * series[name].curve[0][0]:.2f}" for name in (*compared(ten), *BOUNDS)]
+    yield (min(first), max(first)) == ("92.87", "93.97"), "On CIFAR-60/10, task 1 is not at 92.87 to 93.97 %."
+    lost = {name: ten[name] - twenty[name] for name in ten}
+    yield 0.3 < lost["if2net"] < 0.4, "From 10 to 20 tasks of CIFAR, IF2Net does not lose 0.3 to 0.4 points."
+    steady = all(abs(lost[name]) < 0.1 for name in ("ranpac", "slda", "acil"))
+    yield steady, "From 10 to 20 tasks of CIFAR, a peer changes by 0.1 points or more."
+    yield (
+        all(1 < lost[name] < 6 for name in COMPARED),
+        "From 10 to 20 tasks of CIFAR, a method loses other than 1 to 6.",
+    )
+    top = sorted(COMPARED, key=twenty.__getitem__)[-3:]
+    yield top == ["rps-net", "bic", "owm"], "On CIFAR-60/20, the best three of the paper's methods are others."
+    yield from quoted("CIFAR-60/20", [twenty[name] for name in ("if2net", "owm", "bic", "rps-net")])
+
+
+def quoted(where: str, figures: list[float]) -> Checked:
+    for figure in figures:
+        yield f"{figure:.2f}" in page("image-benchmarks"), f"The docs do not quote {figure:.2f} of {where}."
+
+
+def tiny_imagenet() -> Checked:
+    name = "table-imagenet-subset"
+    best = {10: ("rps-net", "acil"), 25: ("rps-net", "ranpac"), 50: ("il2m", "ranpac")}
+    by_tasks = {section.tasks: percent(section) for section in sections(name)}
+    for section in sections(name):
+        acc, where = by_tasks[section.tasks], f"Tiny-ImageNet-100/{section.tasks}"
+        method, peer = best[section.tasks]
+        others = {key: value for key, value in acc.items() if key != "if2net"}
+        yield len(acc) == 12, f"{where} should have 12 methods."
+        ahead = ahead_in_every_order(name, section.tasks)
+        yield ahead == set(others), f"On {where}, IF2Net is not ahead of every method with every seed."
+        yield max(compared(acc), key=acc.__getitem__) == method, f"On {where}, {method} is not the paper's best."
+        yield max(others, key=acc.__getitem__) == peer, f"On {where}, {peer} is not second."
+        yield from quoted(where, [acc[entry] for entry in ("if2net", method, peer)])
+    lost = {key: by_tasks[10][key] - by_tasks[50][key] for key in by_tasks[10]}
+    order = sorted(compared(lost), key=lost.__getitem__)
+    yield lost["if2net"] < 0.5, "From 10 to 50 tasks of Tiny-ImageNet, IF2Net loses 0.5 points or more."
+    yield (order[0], order[-1]) == ("il2m", "rps-net"), "On Tiny-ImageNet, other methods lose least and most."
+    yield 1 < lost["il2m"] < lost["rps-net"] < 15, "On Tiny-ImageNet, the losses are not between 1 and 15 points."
+
+
+def dogs() -> Checked:
+    for section, best in zip(sections("figure-dogs"), ("rps-net", "bic"), strict=True):
+        acc, where = percent(section), f"Stanford Dogs-60/{section.tasks}"
+        deviation = min(100 * e.summary["acc_std"] for e in section.series if e.name in ("if2net", "ranpac"))
+        yield max(compared(acc), key=acc.__getitem__) == best, f"On {where}, {best} is not the paper's best."
+        behind = max(acc[name] for name in (best, "acil", "slda", "joint"))
+        yield acc["if2net"] > behind, f"On {where}, IF2Net is not ahead of the others."
+        gap = acc["ranpac"] - acc["if2net"]
+        yield 0.2 < gap < 0.3 < deviation, f"On {where}, RanPAC is not ahead by 0.2 to 0.3 points, within the spread."
+        yield from quoted(where, [acc[name] for name in ("if2net", "ranpac", best)])
+
+
+def cub() -> Checked:
+    highest = 0.0
+    for section in sections("figure-cub"):
+        acc, where = percent(section), section.scenario
+        behind = max(acc[name] for name in [*compared(acc), "acil", "slda"])
+        yield acc["if2net"] > behind, f"On {where}, IF2Net is not ahead of all but RanPAC."
+        yield (
+            acc["ranpac"] > acc["if2net"] > 1.3 * acc["joint"],
+            f"On {where}, RanPAC, IF2Net and joint changed order.",
+        )
+        yield from quoted(where, [acc["if2net"], acc["ranpac"]])
+        best = max(compared(acc), key=acc.__getitem__)
+        if "efficientnet" in section.scenario:
+            yield best == "pcl", f"On {where}, PCL is not the paper's best."
+        else:
+            yield 0.7 < acc["ranpac"] - acc["if2net"] < 1.4, f"On {where}, RanPAC does not lead by 0.7 to 1.4 points."
+            highest = max(highest, acc[best])
+            yield section.tasks != 20 or acc["bic"] == highest, f"On {where}, BiC is not the highest of all."
+    yield f"{highest:.2f}" == "33.88", f"On CUB, the best of the paper's methods is at {highest:.2f}, not at 33.88."
+
+
+def training_on_images() -> Checked:
+    for name in table.IMAGES:
+        for part in EXPERIMENTS[name].parts:
+            yield (None, "steps", 300) in part.own, f"{name} is not trained for 300 steps."
+        for entry in read(name, HERE / name):
+            trained = [settings for settings in entry.settings.values() if "steps" in settings]
+            long = all(settings["steps"] >= 300 and settings["epochs"] >= 5 for settings in trained)
+            yield long, f"A method in {entry.scenario} was trained for fewer than 300 steps or 5 epochs."
+
+
+def initialisation() -> Checked:
+    """What docs/ablations.md says of random and analytic starts."""
+    measured, text = measurements("table-init"), " ".join(page("ablations").split())
+    random = ("random, 0.02", "random, 0.002")
+    samples = ("analytic 1k, 0.0002", "analytic 2.5k, 0.0002", "analytic 5k, 0.0002")
+    analytic, one_task = ("analytic 1k, 0.002", *samples), "transductive, one task per batch"
+
+    def by_seed(row: str, epochs: int, protocol: str, key: str = "acc") -> list[float]:
+        cell = (f"{row}; {epochs}", protocol)
+        return [run.numbers[key] for run in measured.runs if (run.cell, run.protocol) == cell]
+
+    def spread(row: str, protocol: str) -> tuple[float, float]:
+        value = measured.of(f"{row}; 10", protocol).numbers["acc"]
+        return 100 * value.mean, 100 * value.std
+
+    losses = [by_seed(row, 1, "aware", "loss") for row in (*reversed(samples), "random, 0.02")]
+    same_order = all(sorted(column) == list(column) for column in zip(*losses, strict=True))
+    yield same_order, "In table-init, the order of the losses of task 1 differs between the seeds."
+    for mean, _ in (spread(row, "aware") for row in random):
+        within = all(abs(other - mean) < deviation for other, deviation in (spread(row, "aware") for row in analytic))
+        yield within, "In table-init, aware, the starts differ by more than the spread."
+    for seed in (0, 1):
+        lowest = min(by_seed(row, 10, one_task)[seed] for row in analytic)
+        highest = max(by_seed(row, 10, one_task)[seed] for row in random)
+        yield lowest > highest, f"In table-init, {one_task}, a random start is ahead with seed {seed}."
+    ahead = [spread(row, one_task)[0] - spread(other, one_task)[0] for row in analytic for other in random]
+    yield (round(min(ahead)), round(max(ahead))) == (20, 30), f"In table-init, {one_task}, the lead is not 20 to 30."
+    pairs = zip(spread("random, 0.002", "agnostic"), spread(analytic[0], "agnostic"), strict=True)
+    yield all(abs(a - b) <= 0.01 for a, b in pairs), "In table-init, agnostic, the starts differ at the same step."
+    for protocol in ("aware", "agnostic", one_task):
+        words = [f"{mean:.2f} ± {deviation:.2f}" for mean, deviation in (spread(row, protocol) for row in samples)]
+        expected = f"{words[0]}, {words[1]} and {words[2]}"
+        yield expected in text, f"docs/ablations.md does not quote {expected} ({protocol})."
+    for protocol in ("aware", "agnostic"):
+        (first, deviation), *_, (last, _) = [spread(row, protocol) for row in samples]
+        yield last - first < deviation, f"In table-init, {protocol}, more samples gain more than the spread."
+    means = [spread(row, one_task)[0] for row in samples]
+    yield sorted(means, reverse=True) == means, f"In table-init, {one_task}, more samples gain something."
+
+
+CHECKS: tuple[Callable[[], Checked], ...] = (
+    files_are_whole,
+    the_paper_is_complete,
+    searches_are_used,
+    tables_are_current,
+    figures_in_the_text_are_in_a_table,
+    mnist,
+    cifar,
+    tiny_imagenet,
+    dogs,
+    cub,
+    training_on_images,
+    initialisation,
+)
+
+
+def main() -> int:
+    """Print the sentence of every check that fails, and the number of all."""
+    checked = [entry for check in CHECKS for entry in check()]
+    failed = [sentence for holds, sentence in checked if not holds]
+    print("\n".join([*failed, f"{len(checked):,} checks, {len(failed)} failed."]))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
