@@ -1,14 +1,17 @@
-"""Model files: safetensors with a JSON header, checked byte for byte, written whole or not at all. No pickle."""
+"""Model files: safetensors with a JSON header and a checksum, written whole or not at all. No pickle."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import stat
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from safetensors import SafetensorError, safe_open
+import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -16,7 +19,11 @@ from if2net.errors import ModelFileError, OutputError
 from if2net.files import replacing
 
 FORMAT = 2
+# The checksum is the SHA-256 digest of the file with this in the place of the checksum.
 _BLANK = "0" * 64
+_DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+_DTYPES |= {"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8}
+_DTYPES |= {"U8": torch.uint8, "BOOL": torch.bool}
 
 
 def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
@@ -27,62 +34,91 @@ def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict
         with replacing(path) as temporary:
             save_file(content, temporary, metadata)
             _stamp(temporary)
-    except OutputError as error:
-        raise ModelFileError(str(error)) from error
+    except (OutputError, SafetensorError) as error:  # safetensors has its own error for a full disk
+        raise ModelFileError(str(error) if isinstance(error, OutputError) else f"{path}: {error}.") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return the tensors and the header of a model file, or raise an error that says what is wrong with it."""
+    """Return the tensors and the header of a model file, or raise an error that says what is wrong with it.
+
+    The file is opened and read once, so that a file that is replaced meanwhile is read whole. Sizes are checked
+    against the file before memory is taken, and nothing is returned unless the checksum matches.
+    """
     source = Path(path)
     if not source.is_file():
         raise ModelFileError(f"There is no model file at {source}; check the path.")
     try:
-        with safe_open(source, framework="pt") as file:
-            metadata = file.metadata() or {}
-            if "if2net" not in metadata or "checksum" not in metadata:
-                raise ModelFileError(f"{source} is a safetensors file but not an if2net model; give an .if2 file.")
-            version = int(metadata["format"]) if metadata.get("format", "").isdecimal() else None
-            if version is not None and version != FORMAT:
-                advice = "upgrade if2net" if version > FORMAT else "learn the model again"
-                raise ModelFileError(
-                    f"{source} was written in format {version}, and this version of if2net reads format {FORMAT}; "
-                    f"{advice}."
-                )
-            if version is None or _digest(source, metadata["checksum"]) != metadata["checksum"]:
-                raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError, UnicodeDecodeError) as error:
+        with open(source, "rb") as file:
+            return _read(file, source)
+    except OSError as error:
+        raise ModelFileError(f"{source} cannot be read ({error.strerror}); check its permissions.") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(
             f"{source} is not a model file, or it is cut short or damaged ({error}). Use a backup copy."
         ) from error
+
+
+def _read(file: IO[bytes], source: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        raise ModelFileError(f"{source} is not a regular file; give an .if2 file.")
+    length = file.read(8)
+    header_bytes = int.from_bytes(length, "little")
+    if not 0 < header_bytes <= status.st_size - 8:
+        raise ValueError("its header has no possible length")
+    raw = file.read(header_bytes)
+    entries = json.loads(raw)
+    metadata = entries.pop("__metadata__", {})
+    if "if2net" not in metadata or "checksum" not in metadata:
+        raise ModelFileError(f"{source} is a safetensors file but not an if2net model; give an .if2 file.")
+    version = int(metadata["format"]) if metadata.get("format", "").isdecimal() else None
+    if version is not None and version != FORMAT:
+        advice = "upgrade if2net" if version > FORMAT else "learn the model again"
+        raise ModelFileError(
+            f"{source} was written in format {version}, and this version of if2net reads format {FORMAT}; {advice}."
+        )
+    checksum = metadata["checksum"]
+    digest = hashlib.sha256(length + raw.replace(_stored(checksum), _stored(_BLANK), 1))
+    tensors = {}
+    for name, (dtype, shape, bytes_) in _layout(entries, status.st_size - 8 - header_bytes).items():
+        content = bytearray(bytes_)
+        if file.readinto(content) != bytes_:  # type: ignore[attr-defined]
+            raise ValueError("it ends too early")
+        digest.update(content)
+        tensors[name] = (torch.frombuffer(content, dtype=dtype) if bytes_ else torch.empty(0, dtype=dtype)).reshape(
+            shape
+        )
+    if version is None or digest.hexdigest() != checksum:
+        raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
     return tensors, json.loads(metadata["if2net"])
+
+
+def _layout(entries: dict[str, Any], data: int) -> dict[str, tuple[torch.dtype, list[int], int]]:
+    """Return the type, shape and bytes of each tensor in the order of the file, which they must fill exactly."""
+    layout, end = {}, 0
+    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
+        dtype, shape, (start, stop) = _DTYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+        if not all(isinstance(number, int) and number >= 0 for number in shape):
+            raise ValueError(f"the tensor {name} has the shape {shape}")
+        if start != end or stop - start != dtype.itemsize * math.prod(shape):
+            raise ValueError(f"the tensor {name} does not fit its place")
+        layout[name], end = (dtype, shape, stop - start), stop
+    if end != data:
+        raise ValueError("its tensors do not fill it")
+    return layout
 
 
 def _stamp(path: Path) -> None:
     """Replace the blank checksum by the digest of the file with the blank."""
-    digest = _digest(path, _BLANK)
-    position = _checksum_position(path, _BLANK)
     with open(path, "r+b") as file:
-        file.seek(position)
-        file.write(digest.encode())
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0)
+        position = file.read(8 + int.from_bytes(file.read(8), "little")).index(_stored(_BLANK))
+        file.seek(8 + position)
+        file.write(_stored(digest))
 
 
-def _digest(path: Path, checksum: str) -> str:
-    position = _checksum_position(path, checksum)
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        digest.update(file.read(position))
-        digest.update(_BLANK.encode())
-        file.seek(position + len(_BLANK))
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def _checksum_position(path: Path, checksum: str) -> int:
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        start = file.read(length).find(f'"checksum":"{checksum}"'.encode())
-    if start < 0 or len(checksum) != len(_BLANK):
-        raise ModelFileError(f"{path} is damaged: its checksum is unreadable. Use a backup copy.")
-    return 8 + start + len('"checksum":"')
+def _stored(checksum: str) -> bytes:
+    return f'"checksum":"{checksum}"'.encode()

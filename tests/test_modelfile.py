@@ -306,3 +306,29 @@ def test_a_backbone_is_told_from_a_model(tmp_path):
     path = tmp_path / "resnet.if2"
     modelfile.write(path, {"weight": torch.zeros(3)}, {"kind": "backbone"})
     assert_refused(path, "holds a backbone, not a model")
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_read_whole(new_learner, digits, tmp_path, monkeypatch):
+    X, y = digits
+    path = tmp_path / "model.if2"
+    old, new = new_learner().learn(X[:100], y[:100]), new_learner().learn(X, y)
+    old.save(path)
+    layout = modelfile._layout
+
+    def replaced(*arguments):
+        new.save(path)
+        return layout(*arguments)
+
+    monkeypatch.setattr(modelfile, "_layout", replaced)
+    assert IF2Net.load(path, device="cpu").samples == 100
+    monkeypatch.undo()
+    assert IF2Net.load(path, device="cpu").samples == len(y)
+
+
+def test_a_header_that_claims_more_than_the_file_has_takes_no_memory(tmp_path):
+    header = {"__metadata__": {"if2net": "{}", "checksum": "0" * 64, "format": str(modelfile.FORMAT)}}
+    header["G"] = {"dtype": "F32", "shape": [1 << 20, 1 << 20], "data_offsets": [0, 4 << 40]}
+    raw = json.dumps(header, separators=(",", ":")).encode()
+    path = tmp_path / "large.if2"
+    path.write_bytes(len(raw).to_bytes(8, "little") + raw)
+    assert_refused(path, "do not fill it")
