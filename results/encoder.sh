@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Why the default encoder and ridge are what they are: ACC on held-back training data of a stream that is never
-# reported (agnostic unless the name says aware). usage: IF2NET_DATA=DIR results/encoder.sh OUT [JOBS]
+# The searches behind the default encoder and ridge: ACC on held-back training data of a stream that is never reported,
+# agnostic unless the name has "aware". usage: IF2NET_DATA=DIR results/encoder.sh OUT [JOBS]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}
 mkdir -p "$out"
 
-# Name and grid of every search.
+# The name and the grid of each search.
 searches() {
     for dataset in digits mnist fashion-mnist; do
         echo "$dataset preset --grid encoder=wide,linear,paper,paper-25x4"

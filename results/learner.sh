@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The learner's own figures, 5 seeds: the default encoder (agnostic) and the paper's layers (aware).
+# The figures of IF2Net, 5 seeds: the default encoder (agnostic) and the paper's layers (aware).
 # usage: IF2NET_DATA=DIR results/learner.sh OUT
 set -euo pipefail
 out=$1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Searches the settings of the compared methods (the grids of if2net/study/bench/hyperparameters.toml) on held-back training
-# data of a stream that is never reported. `python results/found.py` writes what is found into that file; a test compares
-# the two. It goes on where it stopped. usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
+# data of a stream that is never reported. `python results/best.py` writes the best settings into that file, and
+# results/check.py compares the two. A stopped search continues. usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}
 jobs=${2:-1}
@@ -9,10 +9,10 @@ mkdir -p "$out"
 
 methods() {
     python3 -c 'import tomllib; print(*(name for name in tomllib.load(open("if2net/study/bench/hyperparameters.toml", "rb"))
-                                        if not name.startswith("if2net")))'  # ours have results/searched.sh
+                                        if not name.startswith("if2net")))'  # for ours, see results/searched.sh
 }
 
-# Dataset, method, and the scope of the loss where it is not the method's own.
+# Data set, method, and the scope of the loss if it is not the default of the method.
 search() {
     file=$out/$1${3:+-$3}-$2.json
     [ -f "$file" ] || $if2net tune "$1-10/5" -m "$2" ${3:+--set scope="$3"} --out "$file" > /dev/null

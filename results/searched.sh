@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The best that each rule reaches under each protocol, 5 seeds: the paper's own gradient rule, IF2Net-EWC, and the analytic
-# rule where it is transductive. Settings are found first, on held-back training data of a stream that is never reported
-# (tune/*.json). It goes on where it stopped.
+# The best of each rule under each protocol, 5 seeds: the paper's gradient rule, IF2Net-EWC, and the analytic rule under the
+# transductive protocol. Settings are searched first, on held-back training data of a stream that is never reported
+# (tune/*.json). A stopped script continues.
 # usage: IF2NET_DATA=DIR results/searched.sh OUT [JOBS]
 set -euo pipefail
 out=$1
@@ -9,7 +9,7 @@ jobs=${2:-1}
 export if2net=${IF2NET:-if2net} tune=$out/tune out
 mkdir -p "$tune"
 
-# Dataset, protocol, encoder and rule of every search; the wide encoder has nothing to gain from knowing the task.
+# Data set, protocol, encoder and rule of each search. The wide encoder gains nothing from the task.
 searches() {
     for dataset in mnist fashion-mnist; do
         echo "$dataset transductive paper analytic"
@@ -34,13 +34,13 @@ search() {
         --set width=2000 $grid --out "$file" > /dev/null
 }
 
-# The encoder and the settings that were best, as --set words; where there are two variants, best with one task a batch.
+# The best encoder and settings as --set options; with two variants, the best with one task per batch.
 best() {
     python3 - "$tune/$1-$2-$3" <<'PY'
 import glob, json, sys
-found = [json.load(open(name)) for name in sorted(glob.glob(sys.argv[1] + "-*.json"))]
+searches = [json.load(open(name)) for name in sorted(glob.glob(sys.argv[1] + "-*.json"))]
 score = lambda search: max(entry.get("acc", entry.get("one task per batch", 0)) for entry in search["tried"])
-search = max(found, key=score)
+search = max(searches, key=score)
 settings = {key: value for _, key, value in search["fixed"]} | next(iter(search["best"].values()))
 print(" ".join(f"--set {key}={value}" for key, value in settings.items()))
 PY

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from if2net.study.bench.hyperparameters import found
+from if2net.study.bench.hyperparameters import searched
 from if2net.study.bench.runner import run_plan
 from if2net.study.bench.settings import resolve
 from if2net.study.bench.stream import Plan
@@ -28,12 +28,12 @@ pytestmark = [
 def test_accuracy_on_a_stream_of_five_tasks(dataset, protocol, least):
     settings = resolve(["if2net"], protocol, [])
     plan = Plan(parse_scenario(f"{dataset}-10/5"), settings, (0,), protocol)
-    assert run_plan(plan, load_dataset(dataset), None)["runs"][0]["acc"] >= least
+    assert run_plan(plan, load_dataset(dataset), None).runs[0].acc >= least
 
 
 def test_what_leaks_through_a_batch_of_one_task_is_gone_when_tasks_are_mixed():
-    settings = resolve(["if2net"], "transductive", found(["if2net"], "fashion-mnist", "transductive"))
+    settings = resolve(["if2net"], "transductive", searched(["if2net"], "fashion-mnist", "transductive"))
     plan = Plan(parse_scenario("fashion-mnist-10/5"), settings, (0,), "transductive")
-    by_task, mixed = run_plan(plan, load_dataset("fashion-mnist"), None)["runs"]
-    assert (by_task["variant"], mixed["variant"]) == ("one task per batch", "tasks mixed")
-    assert by_task["acc"] > mixed["acc"] + 0.2
+    by_task, mixed = run_plan(plan, load_dataset("fashion-mnist"), None).runs
+    assert (by_task.variant, mixed.variant) == ("one task per batch", "tasks mixed")
+    assert by_task.acc > mixed.acc + 0.2

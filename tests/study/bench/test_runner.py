@@ -44,6 +44,13 @@ def test_every_protocol_gives_a_whole_matrix_and_summary(protocol, whole_run):
         assert run.counts.sum() == 359
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_confusion_agrees_with_the_last_row_of_R(protocol, whole_run):
+    for run in whole_run(("if2net",), protocol).runs:
+        right, all_samples = run.counts.diagonal().reshape(5, 2).sum(1), run.counts.sum(1).reshape(5, 2).sum(1)
+        assert run.R[-1] == pytest.approx(list(right / all_samples))
+
+
 def test_the_same_seed_gives_the_same_results_twice(digits, make_plan, whole_run):
     for method in ("if2net", "if2net-ewc", "none", "joint"):
         again = run_plan(make_plan((method,)), digits, None)

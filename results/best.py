@@ -1,6 +1,6 @@
-"""Writes what the searches under results/search/ found best into if2net/study/bench/hyperparameters.toml.
+"""Write the best settings of the searches under results/search/ into if2net/study/bench/hyperparameters.toml.
 
-usage: python results/found.py [FOLDER]
+usage: python results/best.py [FOLDER]
 """
 
 import json
@@ -12,15 +12,15 @@ HERE = Path(__file__).parent
 FILE = HERE.parent / "if2net/study/bench/hyperparameters.toml"
 
 
-def found(folder: Path, method: str) -> dict[str, str]:
-    """By dataset (and scope), a line: mnist = { rate = 0.05 }."""
+def best_of(folder: Path, method: str) -> dict[str, str]:
+    """Data set (and scope) → a line such as: mnist = { rate = 0.05 }."""
     lines = {}
     for path in sorted(folder.glob(f"*-{method}.json")):
         search = json.loads(path.read_text())
         if search["method"] == method:
             key = path.stem.removesuffix(f"-{method}")
-            best = ", ".join(f"{name} = {in_toml(value)}" for name, value in search["best"]["acc"].items())
-            lines[key] = f"{key} = {{ {best} }}"
+            settings = ", ".join(f"{name} = {in_toml(value)}" for name, value in search["best"]["acc"].items())
+            lines[key] = f"{key} = {{ {settings} }}"
     return lines
 
 
@@ -33,10 +33,10 @@ def main() -> None:
     sections = re.split(r"\n\n(?=\[|#)", FILE.read_text().rstrip())
     for place, section in enumerate(sections):
         method = re.search(r"^\[([\w-]+)\]$", section, re.MULTILINE)
-        if method and (lines := found(folder, method[1])):
-            kept, _, old = section.partition(f"\n[{method[1]}.found]\n")
+        if method and (lines := best_of(folder, method[1])):
+            kept, _, old = section.partition(f"\n[{method[1]}.best]\n")
             lines = {line.split(" = ")[0]: line for line in old.splitlines()} | lines
-            sections[place] = "\n".join([kept, f"[{method[1]}.found]", *lines.values()])
+            sections[place] = "\n".join([kept, f"[{method[1]}.best]", *lines.values()])
     FILE.write_text("\n\n".join(sections) + "\n")
 
 
