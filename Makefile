@@ -19,7 +19,6 @@ run: $(READY)
 test coverage: export OMP_NUM_THREADS ?= 1
 
 test: lint
-	$(BIN)/python results/check.py
 	$(PYTEST)
 
 test-slow: $(READY)
