@@ -1,4 +1,4 @@
-"""Finding a Ray cluster, or starting one on this machine."""
+"""The connection to Ray: join a cluster, or start Ray on this machine."""
 
 from __future__ import annotations
 
@@ -14,39 +14,51 @@ from if2net.extras import require
 
 
 def connect(address: str = "auto") -> None:
-    """Join the Ray cluster at this address; `auto` joins the one that runs here, or starts Ray on this machine.
+    """Join a Ray cluster, or start Ray on this machine.
 
-    A program that has called `ray.init` already does not need this.
+    After `ray.init`, it is not needed and does nothing.
+
+    Parameters
+    ----------
+    address : str, default="auto"
+        The address of a cluster, such as ``"10.0.0.1:6379"``. With ``"auto"``, the cluster that runs on this machine
+        is joined. If there is none, Ray is started on this machine and ends with the program.
+
+    Notes
+    -----
+    A cluster that is joined keeps its settings. A Ray that is started here has no dashboard and no progress bars. Its
+    logger ``ray.data`` shows critical messages only, because errors are raised as well. The environment variable
+    RAY_USAGE_STATS_ENABLED is set to 0 unless it is set already, so that Ray sends no usage statistics.
     """
-    ray = imported_ray()
+    ray = import_ray()
     if ray.is_initialized():
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere unless the user wants it
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError) as error:
         if address != "auto":
             raise ConfigurationError(
-                f"No Ray cluster answers at {address!r} ({error}); start one with `ray start --head`, or use auto."
+                f"No Ray cluster answers at {address!r} ({error}); start one with `ray start --head`, or use 'auto'."
             ) from error
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(address="local", include_dashboard=False, **quiet)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # an error is raised as well
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
 
 @contextmanager
-def raised_here() -> Iterator[None]:
-    """What a worker finds wrong with the data is raised here as it was there, without Ray's words around it."""
+def unwrapped_errors() -> Iterator[None]:
+    """Raise an error of a worker as it was raised there, without the text that Ray adds."""
     try:
         yield
-    except imported_ray().exceptions.RayTaskError as error:
+    except import_ray().exceptions.RayTaskError as error:
         if isinstance(error.cause, IF2NetError):
             raise type(error.cause)(str(error.cause).partition("\n")[0]) from None
         raise
 
 
-def imported_ray() -> Any:
-    """Import Ray with its data sets, an extra."""
-    require("ray.data", "cluster", "A cluster needs Ray on every machine")
+def import_ray() -> Any:
+    """Import Ray and its datasets, which the extra `cluster` installs."""
+    require("ray.data", "cluster", "Learning on a cluster needs Ray on every machine")
     return import_module("ray")

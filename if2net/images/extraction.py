@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from threadpoolctl import threadpool_limits
 from if2net.errors import InputError
 from if2net.images.cache import DIGEST, FeatureCache
 from if2net.images.extractor import Extractor
-from if2net.images.read import read_image
+from if2net.images.read import Framing, read_image
 from if2net.progress import Show
 
 # The most images whose features are computed between two writes to the cache. It bounds the work that a power cut
@@ -78,30 +79,34 @@ def extract(
 
 
 def compute(
-    paths: Sequence[Path], extractor: Extractor, pool: ThreadPoolExecutor
+    images: Sequence[Any],
+    extractor: Extractor,
+    pool: ThreadPoolExecutor,
+    read: Callable[[Any, Framing], np.ndarray] = read_image,
 ) -> Iterator[list[np.ndarray | str]]:
     """Yield batch by batch the features of each image, or the reason for leaving it out; without a cache.
 
-    Each worker reads a batch and sends it through the network, so that reading and computing overlap. All batches
-    have one size, because the last bits of a network's output can depend on it. On a CPU each core has a worker;
-    benchmarks/features.py compares the speed with that of plain torch.
+    The images are paths, or anything else that `read` accepts. Each worker reads a batch and sends it through the
+    network, so that reading and computing overlap. All batches have one size, because the last bits of a network's
+    output can depend on it. On a CPU each core has a worker; benchmarks/features.py compares the speed with that of
+    plain torch.
     """
     size = extractor.batch_size
     framing = extractor.preprocessing.framing
 
-    def work(batch: Sequence[Path]) -> list[np.ndarray | str]:
+    def work(batch: Sequence[Any]) -> list[np.ndarray | str]:
         pixels = np.zeros((size, framing.size, framing.size, 3), np.uint8)
         reasons: dict[int, str] = {}
-        for place, path in enumerate(batch):
+        for place, image in enumerate(batch):
             try:
-                pixels[place] = read_image(path, framing)
+                pixels[place] = read(image, framing)
             except InputError as error:
                 reasons[place] = str(error)
         rows = extractor(pixels) if len(reasons) < len(batch) else pixels
         name = extractor.backbone.name
-        return [reasons.get(place) or _finite(rows[place], path, name) for place, path in enumerate(batch)]
+        return [reasons.get(place) or _finite(rows[place], image, name) for place, image in enumerate(batch)]
 
-    yield from pool.map(work, [paths[start : start + size] for start in range(0, len(paths), size)])
+    yield from pool.map(work, [images[start : start + size] for start in range(0, len(images), size)])
 
 
 @contextmanager
@@ -124,12 +129,13 @@ def _compute_alone() -> None:
     threadpool_limits(1, user_api="openmp")  # OpenMP has one limit per calling thread
 
 
-def _finite(row: np.ndarray, path: Path, backbone: str) -> np.ndarray | str:
+def _finite(row: np.ndarray, image: Any, backbone: str) -> np.ndarray | str:
     """Return the features, or the reason why they cannot be learned."""
     if np.isfinite(row).all():
         return row
+    name = image if isinstance(image, Path) else "An image"
     return (
-        f"{path} has features that are not finite numbers with the backbone {backbone}; leave it out, or choose "
+        f"{name} has features that are not finite numbers with the backbone {backbone}; leave it out, or choose "
         "another backbone."
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -145,12 +145,17 @@ def _classes_to_learn(folder: Path, backbone: Backbone) -> dict[str, list[Path]]
         raise InputError(f"{folder} has no sub-folders with images; put the images of each class into one.")
     if "train" in classes and not classes.keys().isdisjoint(TESTING):
         raise InputError(f"{folder} holds training and test images, not classes; give {folder / 'train'}.")
-    if seen := sorted(classes.keys() & set(backbone.seen_classes)):
+    check_unseen(classes, backbone)
+    return classes
+
+
+def check_unseen(classes: Iterable[object], backbone: Backbone) -> None:
+    """Raise an error if the backbone was trained on one of these classes."""
+    for name in sorted(set(classes).intersection(backbone.seen_classes), key=str):
         raise ConfigurationError(
-            f"{backbone.name} was trained on {seen[0]!r}, so this class cannot be learned again; leave it out, or "
+            f"{backbone.name} was trained on {name!r}, so this class cannot be learned again; leave it out, or "
             "choose another backbone."
         )
-    return classes
 
 
 def _sub_folders(folder: Path) -> list[Path]:

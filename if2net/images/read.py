@@ -49,21 +49,34 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
     The first frame of an animation is taken, transparent pixels become white, and the rotation that a camera has
     recorded is undone.
     """
-    pillow = _pillow()
     try:
         with _open(path) as image:
             image.draft("RGB", (framing.side, framing.side))  # a JPEG file is then decoded at about this scale
             if image.width * image.height > LARGEST:
                 raise InputError(_too_large(path))
-            upright = _upright(_as_rgb(image, path))
-            frame = (framing.size, framing.size)
-            box = framing.box(upright.width, upright.height)
-            return np.asarray(upright.resize(frame, pillow.Resampling.BICUBIC, box, reducing_gap=2.0))
+            return _framed(_upright(_as_rgb(image, path)), framing)
     except InputError:
         raise
     except Exception as error:  # Pillow raises almost any error for a broken file
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{path} cannot be read as an image ({reason}); repair or remove it.") from error
+
+
+def frame_pixels(pixels: np.ndarray, framing: Framing) -> np.ndarray:
+    """Return an image in memory as size × size × 3 bytes, as `read_image` returns a file of these pixels.
+
+    >>> frame_pixels(np.full((20, 30), 7, np.uint8), Framing(8, 8)).shape
+    (8, 8, 3)
+    """
+    pixels = np.asarray(pixels)
+    if pixels.dtype != np.uint8 or pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (1,), (3,)):
+        raise InputError(
+            f"An image must be height × width × 3 bytes, but one has the shape {pixels.shape} of {pixels.dtype}; "
+            "convert it, for example with PIL.Image.Image.convert('RGB')."
+        )
+    height, width = pixels.shape[:2]
+    colours = np.broadcast_to(pixels.reshape(height, width, -1), (height, width, 3))
+    return _framed(_pillow().fromarray(np.ascontiguousarray(colours)), framing)
 
 
 def write_image(path: Path, pixels: np.ndarray) -> None:
@@ -73,6 +86,11 @@ def write_image(path: Path, pixels: np.ndarray) -> None:
 
 def _pillow() -> Any:
     return require("PIL.Image", "images", "Reading images needs Pillow")
+
+
+def _framed(image: Image.Image, framing: Framing) -> np.ndarray:
+    box = framing.box(image.width, image.height)
+    return np.asarray(image.resize((framing.size,) * 2, _pillow().Resampling.BICUBIC, box, reducing_gap=2.0))
 
 
 def _open(path: Path) -> Image.Image:

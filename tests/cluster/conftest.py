@@ -1,4 +1,4 @@
-"""A Ray of our own on this machine, and the processes that belong to it."""
+"""One Ray on this machine for all tests of the cluster, and the processes that belong to it."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 
 def pytest_collection_modifyitems(items):
-    """Keep these tests in one process when tests run side by side, so that only one Ray is started."""
+    """Run these tests in one process when tests run in parallel, so that only one Ray is started."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.xdist_group("ray"))
@@ -32,7 +32,7 @@ def running_ray():
 
 @pytest.fixture(scope="session")
 def own_processes():
-    """A function that gives the titles of all processes that descend from this one, by their numbers."""
+    """Return a function that lists the processes started by this one: their titles, by their numbers."""
 
     def find():
         parents, titles = {}, {}
@@ -41,15 +41,15 @@ def own_processes():
                 status = (folder / "status").read_text()
                 title = (folder / "cmdline").read_bytes()
             except OSError:
-                continue  # it has just ended
+                continue  # the process has just ended
             parents[int(folder.name)] = int(status.split("PPid:")[1].split()[0])
             titles[int(folder.name)] = title.rstrip(b"\0").decode()
 
-        def ours(process):
+        def is_own(process):
             while process in parents and process != os.getpid():
                 process = parents[process]
             return process == os.getpid()
 
-        return {process: title for process, title in titles.items() if ours(process)}
+        return {process: title for process, title in titles.items() if is_own(process)}
 
     return find

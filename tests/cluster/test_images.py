@@ -1,4 +1,4 @@
-"""Images on a local Ray: workers turn them into features, and learn what one machine learns."""
+"""Images on a local Ray: the workers compute features, and the result equals that of one machine."""
 
 import numpy as np
 import pytest
@@ -9,16 +9,15 @@ from typer.testing import CliRunner
 from if2net import IF2Net, cluster
 from if2net.cli import app
 from if2net.cluster import learning
-from if2net.cluster.backbones import text_of
-from if2net.cluster.images import framed
-from if2net.cluster.worker import fingerprint_of
+from if2net.cluster.pool import fingerprint_of
+from if2net.cluster.readers import text_of
 from if2net.errors import ConfigurationError, IF2NetError, InputError
 from if2net.images.backbones.base import Preprocessing
 from if2net.images.backbones.network import Network
 from if2net.images.extraction import extract
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.images.folders import ImageFolders
-from if2net.images.read import Framing, read_image
+from if2net.images.read import Framing
 
 ray = pytest.importorskip("ray")
 
@@ -29,8 +28,8 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Three classes of four images of different sizes, told apart by their colour."""
-    folder = tmp_path_factory.mktemp("photographs")
+    """Three classes with four images each, of different sizes; the classes differ in colour."""
+    folder = tmp_path_factory.mktemp("pictures")
     random = np.random.default_rng(0)
     for place, name in enumerate(CLASSES):
         (folder / name).mkdir()
@@ -51,31 +50,31 @@ def broken(folder):
 
 @pytest.fixture
 def extractor():
-    """A user's own network, which no name stands for."""
+    """A network of the user, which cannot be loaded by a name."""
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, 2), torch.nn.ReLU(), torch.nn.Conv2d(4, 6, 3, 2))
     return Extractor(Network("own", module.eval(), Preprocessing(Framing(32, 28), (127.0,) * 3, (128.0,) * 3)))
 
 
 @pytest.fixture
-def seeing(new_learner):
-    """A model that has learned through a backbone."""
+def image_model(new_learner):
+    """A model that has learned images."""
     net = new_learner(encoder="linear", width=None).learn(torch.eye(192)[:4], ["blue", "red"] * 2)
     net.backbone = {"text": PIXELS, "identity": load_extractor(PIXELS).identity}
     return net
 
 
-def assert_same(found, expected, X):
-    assert found.classes.tolist() == expected.classes.tolist()
-    assert found.tasks == expected.tasks
-    assert found.decision.counts.sum() == expected.decision.counts.sum()
-    assert found.backbone == expected.backbone
-    # Sums in another order differ in the last bits of float32, see the test of them in test_cluster.py.
-    np.testing.assert_allclose(found.scores(X), expected.scores(X), atol=1e-4)
+def assert_same(net, expected, X):
+    assert net.classes.tolist() == expected.classes.tolist()
+    assert net.tasks == expected.tasks
+    assert net.decision.counts.sum() == expected.decision.counts.sum()
+    assert net.backbone == expected.backbone
+    # Sums in another order differ in the last bits of float32, see test_learning.py.
+    np.testing.assert_allclose(net.scores(X), expected.scores(X), atol=1e-4)
 
 
-def test_a_folder_is_learned_as_without_a_cluster_and_broken_images_are_named(folder, broken, tmp_path, monkeypatch):
-    monkeypatch.setattr(learning, "BLOCK", 4)  # so that both workers have something to do
+def test_a_folder_is_learned_as_on_one_machine_and_broken_images_are_named(folder, broken, tmp_path, monkeypatch):
+    monkeypatch.setattr(learning, "IMAGES_PER_BLOCK", 4)  # so that both workers count images
     models = [tmp_path / "plain.if2", tmp_path / "cluster.if2"]
     for model, words in zip(models, [[], ["--cluster", "auto", "--workers", "2"]], strict=True):
         command = ["learn", str(model), str(folder), "--backbone", PIXELS, "--device", "cpu", *words]
@@ -83,31 +82,34 @@ def test_a_folder_is_learned_as_without_a_cluster_and_broken_images_are_named(fo
         assert "Learned 12 samples" in done.stdout
         assert "Left out (1):" in " ".join(done.stderr.split())
         assert "broken.png cannot be read" in " ".join(done.stderr.split())
-    expected, found = (IF2Net.load(model, "cpu") for model in models)
+    expected, net = (IF2Net.load(model, "cpu") for model in models)
     images = [path for path in sorted(folder.rglob("*.png")) if path != broken]
-    assert_same(found, expected, extract(images, load_extractor(PIXELS)).X)
+    assert_same(net, expected, extract(images, load_extractor(PIXELS)).X)
 
 
-def test_images_in_memory_are_learned_with_a_backbone_that_is_sent_to_the_workers(folder, extractor):
+def test_images_in_memory_are_learned_with_an_extractor_that_is_sent_to_the_workers(folder, extractor):
     settings = {"encoder": "linear", "device": "cpu"}
     expected = IF2Net(**settings).learn(ImageFolders([folder], extractor))
     expected.backbone = {"text": "own", "identity": extractor.identity}
     images = ray.data.read_images(str(folder), include_paths=True, mode="RGB", override_num_blocks=3)
-    found = cluster.learn(IF2Net(**settings), images, backbone=extractor, workers=1)
-    assert_same(found, expected, extract(sorted(folder.rglob("*.png")), extractor).X)
+    net = cluster.learn(IF2Net(**settings), images, backbone=extractor, workers=1)
+    assert_same(net, expected, extract(sorted(folder.rglob("*.png")), extractor).X)
 
 
-def test_what_has_no_image_that_can_be_read_leaves_a_model_as_it_was(broken, seeing, unchanged, new_learner):
+def test_a_dataset_without_a_readable_image_changes_nothing(broken, image_model, unchanged, new_learner):
     paths = ray.data.from_items([{"path": str(broken), "label": "green"}])
-    with unchanged(seeing), pytest.raises(InputError, match=r"No image could be used: .*broken.png cannot be read"):
-        cluster.learn(seeing, paths, workers=1)
+    with (
+        unchanged(image_model),
+        pytest.raises(InputError, match=r"No image could be used: .*broken.png cannot be read"),
+    ):
+        cluster.learn(image_model, paths, workers=1)
     with pytest.raises(InputError, match=r"None of the first images could be used: .*broken.png cannot be read"):
         cluster.learn(new_learner(), paths, backbone=PIXELS)
 
 
 WRONG = {
-    "no labels": ([{"image": 0}], None, "no labels beside the column 'image'"),
-    "the images as labels": ([{"image": 0, "label": 1}], "image", "no labels beside the column 'image'"),
+    "no labels": ([{"image": 0}], None, "no labels besides the column 'image'"),
+    "the images as labels": ([{"image": 0, "label": 1}], "image", "no labels besides the column 'image'"),
     "no images": ([{"pixels": 0, "label": 1}], None, "column 'image' of pixels or 'path' of image files"),
     "no such label": ([{"image": 0, "kind": 1}], "kid", "did you mean 'kind'"),
     "a label is missing": ([{"path": "a.png", "label": None}], None, "every sample needs a label"),
@@ -116,57 +118,49 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_dataset_that_cannot_be_learned_from_is_refused_in_a_sentence(name, seeing, unchanged):
+def test_a_dataset_that_cannot_be_learned_is_refused(name, image_model, unchanged):
     rows, label, sentence = WRONG[name]
-    with unchanged(seeing), pytest.raises(IF2NetError, match=sentence):
-        cluster.learn(seeing, ray.data.from_items(rows), label)
+    with unchanged(image_model), pytest.raises(IF2NetError, match=sentence):
+        cluster.learn(image_model, ray.data.from_items(rows), label)
 
 
-def test_a_file_that_a_machine_does_not_find_is_no_image_to_leave_out(new_learner, tmp_path):
+def test_a_missing_file_is_an_error_and_is_not_left_out(new_learner, tmp_path):
     paths = ray.data.from_items([{"path": str(tmp_path / "1.png"), "label": "owl"}])
     with pytest.raises(InputError, match="every machine must find the images under the same paths"):
         cluster.learn(new_learner(), paths, backbone=PIXELS)
 
 
-def test_another_backbone_is_refused_and_so_is_one_for_a_model_of_tables(seeing, extractor, new_learner):
+def test_another_backbone_is_refused_and_so_is_any_for_a_model_of_tables(image_model, extractor, new_learner):
     paths = ray.data.from_items([{"path": "1.png", "label": "owl"}])
     for other in ("pixels,size=9", extractor):
         with pytest.raises(ConfigurationError, match="learned with"):
-            cluster.learn(seeing, paths, backbone=other)
+            cluster.learn(image_model, paths, backbone=other)
     table = new_learner().learn(torch.eye(4), [0, 1, 0, 1])
-    for some in (PIXELS, extractor):
+    for backbone in (PIXELS, extractor):
         with pytest.raises(IF2NetError, match="learn a new model"):
-            cluster.learn(table, paths, backbone=some)
+            cluster.learn(table, paths, backbone=backbone)
 
 
-def test_images_without_a_backbone_are_told_to_take_one(folder, new_learner):
+def test_images_without_a_backbone_are_refused(folder, new_learner):
     for included in (False, True):
         images = ray.data.read_images(str(folder), include_paths=included)
-        with pytest.raises(InputError, match="say which backbone"):
+        with pytest.raises(InputError, match="set `backbone`"):
             cluster.learn(new_learner(), images)
 
 
-def test_a_class_that_the_backbone_has_seen_is_refused(folder, extractor, new_learner):
+def test_a_class_that_the_backbone_was_trained_on_is_refused(folder, extractor, new_learner):
     extractor.backbone.seen_classes = ("green",)
     images = ray.data.read_images(str(folder), include_paths=True)
     with pytest.raises(ConfigurationError, match="own was trained on 'green'"):
         cluster.learn(new_learner(), images, backbone=extractor)
 
 
-def test_an_image_in_memory_is_framed_as_its_file(folder):
-    path, framing = folder / "red" / "3.png", Framing(10, 8)
-    pixels = np.asarray(Image.open(path))
-    np.testing.assert_array_equal(framed(pixels, framing), read_image(path, framing))
-    with pytest.raises(InputError, match="height × width × 3 bytes"):
-        framed(pixels.astype(np.float32), framing)
-
-
-def test_an_extractor_says_its_options():
+def test_the_text_of_an_extractor_has_its_options():
     for text in ("pixels", "pixels,flip=yes,size=8"):
         assert text_of(load_extractor(text)) == text
 
 
-def test_blocks_of_images_of_different_sizes_differ_in_a_single_byte():
+def test_a_single_byte_of_an_image_changes_the_fingerprint_of_a_block():
     images = np.empty(2, dtype=object)
     images[:] = [np.zeros((40, 40, 3), np.uint8), np.zeros((50, 40, 3), np.uint8)]
     before = fingerprint_of({"image": images})

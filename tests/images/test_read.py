@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from if2net.errors import InputError
-from if2net.images.read import LARGEST, LARGEST_JPEG, Framing, read_image
+from if2net.images.read import LARGEST, LARGEST_JPEG, Framing, frame_pixels, read_image
 
 SMALL = Framing(20, 16)
 
@@ -155,3 +155,9 @@ def test_the_error_for_an_unusable_file_names_it(tmp_path, kind):
     REFUSED[kind](path)
     with pytest.raises(InputError, match=rf"{kind}\.png"):
         read_image(path, SMALL)
+
+
+def test_an_image_in_memory_is_framed_as_its_file(wanted):
+    np.testing.assert_array_equal(frame_pixels(gradient(), SMALL), wanted)
+    with pytest.raises(InputError, match="height × width × 3 bytes"):
+        frame_pixels(gradient().astype(np.float32), SMALL)

@@ -1,4 +1,4 @@
-"""Data that no memory holds: what was counted is let go."""
+"""Data that is larger than memory: blocks are released after they are counted."""
 
 import threading
 from pathlib import Path
@@ -9,24 +9,24 @@ import pytest
 from if2net import IF2Net, cluster
 
 FEATURES = 250
-BLOCK = 10_000  # rows; 10 MB
-ALLOWED = 4e9
+ROWS = 10_000  # per block of 10 MB
+ALLOWED = 4e9  # bytes
 
 
 def generated(blocks):
-    """Features made as they are read: two classes that differ in their mean."""
+    """Return blocks that are generated when they are read: two classes that differ in their mean."""
     import ray
 
-    def make(batch):
-        y = np.arange(BLOCK) % 2
-        X = np.random.default_rng(int(batch["id"][0])).random((BLOCK, FEATURES), dtype=np.float32)
+    def rows(batch):
+        y = np.arange(ROWS) % 2
+        X = np.random.default_rng(int(batch["id"][0])).random((ROWS, FEATURES), dtype=np.float32)
         return {"X": X + y[:, None].astype(np.float32), "y": y}
 
-    return ray.data.range(blocks, override_num_blocks=blocks).map_batches(make, batch_size=1)
+    return ray.data.range(blocks, override_num_blocks=blocks).map_batches(rows, batch_size=1)
 
 
 class Peak:
-    """The most memory that these processes used together, each shared page counted once; looked at every second."""
+    """The most memory that these processes use together, measured each second; a shared page counts once."""
 
     def __init__(self, processes):
         self.processes, self.bytes, self.stopped = processes, 0, threading.Event()
@@ -53,14 +53,16 @@ class Peak:
 
 
 @pytest.mark.parametrize(
-    "blocks", [16, pytest.param(2000, marks=pytest.mark.slow)], ids=["160 MB with a store of 80", "20 GB with 4"]
+    "blocks",
+    [12, pytest.param(2000, marks=pytest.mark.slow)],
+    ids=["120 MB with a store of 80 MB", "20 GB with a memory of 4 GB"],
 )
-def test_more_data_than_memory_is_learned(blocks, own_processes):
+def test_data_larger_than_memory_is_learned(blocks, own_processes):
     counted = []
     net = IF2Net(encoder="linear", device="cpu")
     with Peak(own_processes) as peak:
         cluster.learn(net, generated(blocks), workers=1, report=counted.append)
-    assert sum(counted) == blocks * BLOCK
-    assert net.decision.counts.tolist() == [blocks * BLOCK // 2] * 2
+    assert sum(counted) == blocks * ROWS
+    assert net.decision.counts.tolist() == [blocks * ROWS // 2] * 2
     print(f"peak: {peak.bytes / 1e9:.2f} GB")
     assert 0 < peak.bytes < ALLOWED
