@@ -227,8 +227,8 @@ def mnist() -> Checked:
 
 def ahead_in_every_order(name: str, tasks: int) -> set[str]:
     """The methods that IF2Net is ahead of with every seed."""
-    (found,) = [entry for entry in read(name, HERE / name) if f"/{tasks}@" in entry.scenario]
-    acc = {(run.method, run.seed): run.acc for run in found.runs}
+    (entry,) = [entry for entry in read(name, HERE / name) if f"/{tasks}@" in entry.scenario]
+    acc = {(run.method, run.seed): run.acc for run in entry.runs}
     methods, seeds = ({key[place] for key in acc} for place in (0, 1))
     return {m for m in methods if all(acc["if2net", seed] > acc[m, seed] for seed in seeds)}
 

@@ -17,7 +17,8 @@ from if2net.errors import ConfigurationError
 from if2net.files import make_folder, write_text
 from if2net.progress import Show
 from if2net.study.bench.display import spread
-from if2net.study.bench.results import CHECKED, Environment, environment, write_json
+from if2net.study.bench.environment import Environment, environment
+from if2net.study.bench.results import CHECKED, write_json
 from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.bench.workers import Job, results_of

@@ -15,11 +15,8 @@ Accuracies, ACC, BWT and FWT are fractions. Times are in seconds, sizes in bytes
 from __future__ import annotations
 
 import base64
-import datetime
 import json
-import platform
 import re
-import subprocess
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
@@ -36,11 +33,11 @@ from pydantic.dataclasses import dataclass
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.files import make_folder, write_text
 from if2net.study.bench import metrics
+from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.data.scenario import PATTERN
 from if2net.study.methods import METHODS
 from if2net.study.pretraining.held_out import NAME as HELD_OUT
-from if2net.version import __version__
 
 SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
 CHECKED = ConfigDict(strict=True, allow_inf_nan=False)
@@ -48,7 +45,6 @@ CHECKED = ConfigDict(strict=True, allow_inf_nan=False)
 Accuracy = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Settings = dict[str, Any]
-Environment = dict[str, str | int]
 
 
 @dataclass(frozen=True, config=CHECKED)
@@ -198,7 +194,12 @@ class Results:
             settings |= part.settings
         runs = {(run.method, run.variant, run.seed): run for part in reversed(parts) for run in part.runs}
         joined = replace(first, settings=settings, runs=_ordered(runs.values(), METHODS))
-        _check_backbones(joined)
+        known = backbones(joined)
+        if len(known) > len({seed for seed, _ in known}):
+            raise ConfigurationError(
+                "The parts were made with different backbones, and their numbers cannot be compared; run one of them "
+                "again with the backbone of the other."
+            )
         return joined
 
     def with_runs(self, runs: Iterable[Run], settings: dict[str, Settings], order: Iterable[str] = ()) -> Results:
@@ -264,55 +265,6 @@ def unpack(text: str, classes: int) -> np.ndarray:
         return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").reshape(classes, classes)
     except (ValueError, zlib.error) as error:
         raise ValueError(f"'confusion' does not hold counts of {classes} × {classes} classes") from error
-
-
-def environment(device: str) -> Environment:
-    """The versions, the machine, the date, and the commit where if2net runs from a git checkout."""
-    import torch
-
-    facts: Environment = {
-        "if2net": __version__,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "platform": f"{platform.system()} {platform.machine()}",
-        "processor": processor(),
-        "threads": torch.get_num_threads(),
-        "device": device_name(device),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-    }
-    if commit := _commit():
-        facts["commit"] = commit
-    return facts
-
-
-def processor() -> str:
-    """The name of the processor. Linux has it in a file; other systems know it themselves."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "not known"
-
-
-def device_name(device: str) -> str:
-    """The GPU's name, or cpu."""
-    import torch
-
-    return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
-
-
-def _commit() -> str:
-    """The commit of the checkout that this file belongs to, with -dirty after changes. Empty where there is none."""
-    root = Path(__file__).parents[3]
-    if not (root / ".git").exists():
-        return ""
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -404,16 +356,6 @@ def _check_mergeable(first: Results, part: Results, settings: dict[str, Settings
             raise ConfigurationError(
                 f"The parts have different settings of {method}, so they cannot be merged; run one of them again."
             )
-
-
-def _check_backbones(results: Results) -> None:
-    """Numbers of two backbones may not stand in one table."""
-    known = backbones(results)
-    if len(known) > len({seed for seed, _ in known}):
-        raise ConfigurationError(
-            "The parts were made with different backbones, whose numbers may not stand in one table; run one of them "
-            "again with the backbone of the other."
-        )
 
 
 def backbones(results: Results) -> set[tuple[int, str]]:

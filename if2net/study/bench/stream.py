@@ -12,9 +12,10 @@ import torch
 
 from if2net import modelfile
 from if2net.files import make_folder
+from if2net.study.bench.environment import device_name
 from if2net.study.bench.metrics import Rows, matrix
 from if2net.study.bench.protocol import PROTOCOLS, accuracies, confusion
-from if2net.study.bench.results import Backbone, Run, Seconds, device_name, pack
+from if2net.study.bench.results import Backbone, Run, Seconds, pack
 from if2net.study.data import Dataset, Scenario, Task
 from if2net.study.methods import METHODS, Method
 

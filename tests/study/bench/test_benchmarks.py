@@ -1,4 +1,4 @@
-"""The recorded benchmarks say where they were made. What they measure is not run here."""
+"""The benchmarks record their environment. Their measurements are not run here."""
 
 import importlib.util
 import json

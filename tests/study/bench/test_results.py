@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from if2net.errors import ConfigurationError, NumericalError
+from if2net.study.bench.environment import environment
 from if2net.study.bench.results import (
     Backbone,
     Results,
-    environment,
     merge_folders,
     pack,
     result_files,

@@ -4,7 +4,7 @@ from if2net.errors import ConfigurationError
 from if2net.study.bench.settings import from_command_line, from_file, resolve
 
 
-def test_the_command_line_wins_over_the_file_and_the_file_over_defaults(tmp_path):
+def test_the_command_line_has_priority_over_the_file_and_the_file_over_defaults(tmp_path):
     file = tmp_path / "settings.toml"
     file.write_text("width = 300\nridge = 0.5\n[if2net]\nwidth = 400\n")
     given = from_file(file) + from_command_line(["ridge=0.25"])
@@ -13,13 +13,13 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_defaults(tmp_path
 
 
 def test_a_scoped_setting_reaches_its_method_only():
-    found = resolve(["none", "joint"], "agnostic", from_command_line(["joint.epochs=3"]))
-    assert (found["none"].epochs, found["joint"].epochs) == (5, 3)
+    settings = resolve(["none", "joint"], "agnostic", from_command_line(["joint.epochs=3"]))
+    assert (settings["none"].epochs, settings["joint"].epochs) == (5, 3)
 
 
 def test_a_shared_key_reaches_every_method_that_knows_it():
-    found = resolve(["if2net", "none"], "agnostic", from_command_line(["epochs=2", "width=50"]))
-    assert (found["if2net"].epochs, found["none"].epochs, found["if2net"].width) == (2, 2, 50)
+    settings = resolve(["if2net", "none"], "agnostic", from_command_line(["epochs=2", "width=50"]))
+    assert (settings["if2net"].epochs, settings["none"].epochs, settings["if2net"].width) == (2, 2, 50)
 
 
 @pytest.mark.parametrize(
@@ -62,5 +62,5 @@ def test_a_broken_file_is_refused_by_name(tmp_path):
 
 @pytest.mark.parametrize("name", ["none", "auto"])
 def test_none_and_auto_are_names_where_text_is_asked_for(name):
-    found = resolve(["if2net"], "agnostic", from_command_line([f"standardise={name}", f"ridge={name}"]))["if2net"]
-    assert (found.standardise, found.ridge) == (name, None)
+    settings = resolve(["if2net"], "agnostic", from_command_line([f"standardise={name}", f"ridge={name}"]))["if2net"]
+    assert (settings.standardise, settings.ridge) == (name, None)
