@@ -1,4 +1,4 @@
-"""report and compare: looking at results."""
+"""if2net report and if2net compare: one page over results, and the difference between two."""
 
 from __future__ import annotations
 
@@ -11,36 +11,34 @@ import typer
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
     out: Annotated[
-        Path | None, typer.Option(help="Folder for it. Default: the folder itself, or out/report for several.")
+        Path | None,
+        typer.Option(help="Folder for the report. Default: the folder, or out/report for several."),
     ] = None,
 ) -> None:
-    """One report.html over result folders, with its figures as SVG and PNG files."""
-    from if2net.study.report.figures import png_is_possible, write_figures
+    """Write one report.html over result folders, with its figures as SVG and PNG files."""
     from if2net.study.report.gather import read_sources, sections
-    from if2net.study.report.page import write_page
+    from if2net.study.report.page import write_figures, write_page
 
-    found = sections(read_sources(folders))
+    gathered = sections(read_sources(folders))
     folder = out or (folders[0] if len(folders) == 1 else Path("out") / "report")
-    page = write_page(found, folder)
-    figures = write_figures(found, folder / "figures")
+    page = write_page(gathered, folder)
+    figures = write_figures(gathered, folder / "figures")
     typer.echo(f"Report:  {page}\nFigures: {len(figures)} files in {folder / 'figures'}")
-    if not png_is_possible():
-        typer.echo("They are SVG alone; `pip install 'if2net[figures]'` adds PNG.")
 
 
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A", help="A folder with results.json.")],
-    after: Annotated[Path, typer.Argument(metavar="B", help="Another, of the same scenario and protocol.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same scenario and protocol.")],
 ) -> None:
-    """Show what changed from A to B, and whether it is beyond the spread of the seeds."""
+    """Show the changes from A to B, and whether they exceed the spread of the seeds."""
     from rich.console import Console
 
-    from if2net.study.report import compare as comparing
+    from if2net.study.report import compare as comparison
     from if2net.study.report.gather import read_one
 
     first, second = read_one(before), read_one(after)
-    found = comparing.compare(first, second)
+    differences = comparison.compare(first, second)
     console = Console()
-    console.print(comparing.comparison_table(found, f"{first['scenario']}, {first['protocol']} protocol"))
-    for line in comparing.changes(first, second):
+    console.print(comparison.comparison_table(differences, f"{first.scenario}, {first.protocol} protocol"))
+    for line in comparison.changes(first, second):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,8 @@
-"""Tables, figures and the HTML page."""
+"""The report: one page over results, charts as files, the paper's tables, and the comparison of two results.
+
+gather.py computes the numbers, page.html.j2 lays out the page and its tables, charts.py draws the charts,
+paper_tables.py writes the tables in markdown, compare.py compares two results, and rerun.py names the commands.
+"""
 
 from if2net.study.report.page import write_report
 

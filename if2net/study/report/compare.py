@@ -1,9 +1,9 @@
-"""What changed between two results, and whether it is more than the seeds' spread."""
+"""The changes between two results of the same scenario, and whether they exceed the spread of the seeds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from if2net.errors import ConfigurationError
-from if2net.study.bench.results import label
+from if2net.study.bench.results import Results, Run
 from if2net.study.report.gather import devices_of
 
 METRICS = ("acc", "bwt", "fwt")
@@ -20,7 +20,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Difference:
-    """B − A of one metric of one method: its mean, and half the width of its 95 % interval (None with one seed)."""
+    """B − A of one metric of one method, with half the width of its 95 % interval; None with one seed."""
 
     method: str
     metric: str
@@ -44,40 +44,38 @@ class Difference:
         return "better" if self.mean > 0 else "worse"
 
 
-def compare(before: dict[str, Any], after: dict[str, Any]) -> list[Difference]:
-    """Every metric of every method that both results have."""
+def compare(before: Results, after: Results) -> list[Difference]:
+    """Compare every metric of every method that both results have."""
     for key in ("scenario", "protocol"):
-        if before[key] != after[key]:
+        first, second = getattr(before, key), getattr(after, key)
+        if first != second:
             raise ConfigurationError(
-                f"Results of {before[key]} and of {after[key]} cannot be compared; choose two of the same {key}."
+                f"Results of {first} and of {second} cannot be compared; choose two of the same {key}."
             )
-    first, second = _by_seed(before), _by_seed(after)
-    shared = [name for name in first if name in second]
+    shared = [name for name in before.methods() if name in after.methods()]
     if not shared:
         raise ConfigurationError(
-            f"The results have no method in common ({', '.join(first)}; {', '.join(second)}), "
+            f"The results have no method in common ({', '.join(before.methods())}; {', '.join(after.methods())}), "
             "so there is nothing to compare; run the same method in both."
         )
-    return [difference(name, metric, first[name], second[name]) for name in shared for metric in METRICS]
+    return [difference(metric, before.of(name), after.of(name)) for name in shared for metric in METRICS]
 
 
-def difference(
-    method: str, metric: str, before: dict[int, dict[str, Any]], after: dict[int, dict[str, Any]]
-) -> Difference:
-    """Paired by seed where both have the same seeds, which meet the same class order; else Welch's interval."""
-    first, second = ([runs[seed][metric] for seed in sorted(runs)] for runs in (before, after))
-    paired = before.keys() == after.keys()
+def difference(metric: str, before: Sequence[Run], after: Sequence[Run]) -> Difference:
+    """Compare one metric: paired by seed where both have the same seeds and so the same class orders, else Welch."""
+    values = [{run.seed: getattr(run, metric) for run in runs} for runs in (before, after)]
+    first, second = ([own[seed] for seed in sorted(own)] for own in values)
     if min(len(first), len(second)) < 2:
         half, test = None, "one seed"
-    elif paired:
+    elif values[0].keys() == values[1].keys():
         half, test = paired_half_width(first, second), "paired"
     else:
         half, test = welch_half_width(first, second), "Welch"
-    return Difference(method, metric, fmean(first), fmean(second), half, test)
+    return Difference(before[0].label, metric, fmean(first), fmean(second), half, test)
 
 
 def paired_half_width(before: Sequence[float], after: Sequence[float]) -> float:
-    """Half of the 95 % interval of the mean difference: what the pairs have in common drops out.
+    """Half of the 95 % interval of the mean difference of pairs.
 
     >>> paired_half_width([0.1, 0.5], [0.2, 0.6]) < 1e-12
     True
@@ -87,7 +85,7 @@ def paired_half_width(before: Sequence[float], after: Sequence[float]) -> float:
 
 
 def welch_half_width(before: Sequence[float], after: Sequence[float]) -> float:
-    """Half of the 95 % interval of the difference of two means with spreads of their own."""
+    """Half of the 95 % interval of the difference of two means with different variances."""
     first, second = variance(before) / len(before), variance(after) / len(after)
     if first + second == 0:
         return 0.0
@@ -95,8 +93,8 @@ def welch_half_width(before: Sequence[float], after: Sequence[float]) -> float:
     return _quantile(freedom) * math.sqrt(first + second)
 
 
-def comparison_table(found: Sequence[Difference], title: str) -> Table:
-    """ACC in percent, BWT and FWT as fractions; the difference with its 95 % interval."""
+def comparison_table(differences: Sequence[Difference], title: str) -> Table:
+    """ACC in percent, BWT and FWT as fractions; each difference with its 95 % interval."""
     caption = (
         "Intervals of 95 %, paired by seed where both have the same seeds, else Welch's. Of twenty figures that did "
         "not change, about one is called better or worse by chance."
@@ -104,7 +102,7 @@ def comparison_table(found: Sequence[Difference], title: str) -> Table:
     table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for heading in ("method", "metric", "A", "B", "B − A", "verdict", "test"):
         table.add_column(heading, justify="right" if heading in ("A", "B", "B − A") else "left")
-    for entry in found:
+    for entry in differences:
         factor, digits, name = (100, 2, "ACC %") if entry.metric == "acc" else (1, 4, entry.metric.upper())
         change = f"{factor * entry.mean:+.{digits}f}"
         if entry.half_width is not None:
@@ -114,31 +112,33 @@ def comparison_table(found: Sequence[Difference], title: str) -> Table:
     return table
 
 
-def changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What else differs: settings, environment, devices, and methods that only one of them has."""
-    found = []
-    for method in before["settings"].keys() & after["settings"].keys():
-        found += _changed(f"{method}.", before["settings"][method], after["settings"][method])
-    found = sorted(found) + _changed("", *({**results["environment"], "device": ""} for results in (before, after)))
-    found += _moved(before, after)
+def changes(before: Results, after: Results) -> list[str]:
+    """Everything else that differs: settings, environment, devices, and methods that only one of them has."""
+    settings = [
+        line
+        for method in before.settings.keys() & after.settings.keys()
+        for line in _changed(f"{method}.", before.settings[method], after.settings[method])
+    ]
+    # The environment names one device; runs name their own.
+    environments = ({**results.environment, "device": ""} for results in (before, after))
+    lines = [*sorted(settings), *_changed("", *environments), *_moved(before, after)]
     for name, mine, other in (("the first", before, after), ("the second", after, before)):
-        only = [method for method in _by_seed(mine) if method not in _by_seed(other)]
-        found += [f"Only {name} has {', '.join(only)}."] if only else []
-    return found
+        only = [method for method in mine.methods() if method not in other.methods()]
+        lines += [f"Only {name} has {', '.join(only)}."] if only else []
+    return lines
 
 
-def _moved(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Methods whose runs are of another device; the environment knows one device only."""
-    first, second = _by_seed(before), _by_seed(after)
+def _moved(before: Results, after: Results) -> list[str]:
+    """The methods that ran on other devices."""
     moves: dict[str, list[str]] = {}
-    for method in [method for method in first if method in second]:
-        own, other = devices_of(before, first[method].values()), devices_of(after, second[method].values())
-        if set(own) != set(other):
-            moves.setdefault(f"{' and '.join(own)} → {' and '.join(other)}", []).append(method)
+    for method in before.methods():
+        first, second = devices_of(before, before.of(method)), devices_of(after, after.of(method))
+        if second and set(first) != set(second):
+            moves.setdefault(f"{' and '.join(first)} → {' and '.join(second)}", []).append(method)
     return [f"device of {', '.join(methods)}: {move}" for move, methods in moves.items()]
 
 
-def _changed(prefix: str, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def _changed(prefix: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     keys = [*before, *(key for key in after if key not in before)]
     return [
         f"{prefix}{key}: {before.get(key, 'not set')} → {after.get(key, 'not set')}"
@@ -147,16 +147,8 @@ def _changed(prefix: str, before: dict[str, Any], after: dict[str, Any]) -> list
     ]
 
 
-def _by_seed(results: dict[str, Any]) -> dict[str, dict[int, dict[str, Any]]]:
-    """Method (with its variant) → seed → run."""
-    found: dict[str, dict[int, dict[str, Any]]] = {}
-    for run in results["runs"]:
-        found.setdefault(label(run), {})[run["seed"]] = run
-    return found
-
-
 def _quantile(freedom: float) -> float:
-    """Of Student's t, so that CONFIDENCE lies between minus this and this."""
+    """The quantile of Student's t with CONFIDENCE between its negative and itself."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))

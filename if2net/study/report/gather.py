@@ -1,9 +1,13 @@
-"""From result folders to the sections of a report: one for each scenario under each protocol."""
+"""From result folders to the sections of a report, one for each scenario under each protocol.
+
+Every number that the report shows is computed here. The tables of the page are laid out in page.html.j2 from these
+classes, the tables in markdown in paper_tables.py, and the charts in charts.py.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -15,61 +19,149 @@ import numpy as np
 
 from if2net.errors import ConfigurationError
 from if2net.study.bench import metrics
-from if2net.study.bench import results as store
-from if2net.study.report.checking import check, refuse_an_ablation
+from if2net.study.bench.display import spread
+from if2net.study.bench.results import Results, Run, result_files
+from if2net.study.data import parse_scenario
 
-Confusions = Counter[tuple[int, int]]  # (true class, predicted class) → test samples
+HIGHLIGHTED = "if2net"  # the method that stands out until the reader chooses another one
+# Methods with one output layer for all classes, and nothing that compares those of the newest task with the old ones.
+SINGLE_HEAD = ("none", "nn-rw", "ewc", "ol-ewc", "mas", "si")
+MOST_CLASSES = 30  # columns of the table of classes
+MOST_CONFUSIONS = 5  # of each method
+MOST_NAMES = 3  # of the largest group of methods on one device; a longer list becomes "the others"
+
+DATASETS = {
+    "cifar100": "CIFAR",
+    "tiny-imagenet": "Tiny-ImageNet",
+    "cub200": "CUB",
+    "stanford-dogs": "Stanford Dogs",
+}
+# The paper's backbone is trained on the classes that are not learned. Any other one is named.
+BACKBONES = {"held-out": "", "efficientnet-lite0": "EfficientNet-Lite0, ImageNet weights"}
+FEATURES = (
+    "features: of a ResNet that was trained on the classes that are not learned, unless another backbone is named"
+)
+
+
+def title(scenario: str) -> str:
+    """Name a scenario in tables and figures.
+
+    >>> title("cifar100-60/10@held-out"), title("cub200-100/10@efficientnet-lite0")
+    ('CIFAR-60/10', 'CUB-100/10, EfficientNet-Lite0, ImageNet weights')
+    """
+    parsed = parse_scenario(scenario)
+    backbone = BACKBONES.get(parsed.backbone or "held-out", parsed.backbone)
+    stream = f"{DATASETS.get(parsed.dataset, parsed.dataset)}-{parsed.classes}/{parsed.tasks}"
+    return f"{stream}, {backbone}" if backbone else stream
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the tables: its heading, its name in a run, its factor and its digits. More is better."""
+
+    heading: str
+    key: str
+    factor: int
+    digits: int
+
+
+ACC = Metric("ACC %", "acc", 100, 2)
+BWT = Metric("BWT", "bwt", 1, 4)
+FWT = Metric("FWT", "fwt", 1, 4)
+INCREMENTAL = Metric("incremental %", "average_incremental", 100, 2)
+METRICS = (ACC, BWT, FWT, INCREMENTAL)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A results file, and the name of the folder that it lies in."""
+    """Results, and the name of the folder that holds them."""
 
     name: str
-    results: dict[str, Any]
+    results: Results
+
+    @property
+    def devices(self) -> list[str]:
+        return devices_of(self.results, self.results.runs)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Series:
-    """A method in a section, over its seeds. Its mark is its colour and shape, the same on the whole page."""
+    """A method in a section, over its seeds. Its index is the same in all sections of a page."""
 
     name: str
-    mark: int
-    method: str
-    runs: Sequence[dict[str, Any]]
+    index: int
+    runs: Sequence[Run]
     summary: dict[str, float]
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     devices: Sequence[str]
 
     @property
+    def method(self) -> str:
+        return self.runs[0].method
+
+    @property
     def tasks(self) -> int:
-        return len(self.runs[0]["R"])
+        return len(self.runs[0].R)
 
     @property
     def keeps_exemplars(self) -> bool:
         return self.summary["exemplars"] > 0
 
-    @cached_property
-    def curve(self) -> tuple[list[float], list[float]]:
-        """ACC on all tasks seen so far after each task: means and standard deviations over the seeds."""
-        columns = list(zip(*(metrics.curve(run["R"]) for run in self.runs), strict=True))
-        return [fmean(column) for column in columns], [
-            stdev(column) if len(column) > 1 else 0.0 for column in columns
-        ]
+    def mean(self, key: str) -> float:
+        return self.summary[f"{key}_mean"]
+
+    def deviation(self, key: str) -> float:
+        return self.summary[f"{key}_std"]
+
+    def cell(self, metric: Metric) -> str:
+        """Mean ± standard deviation over the seeds."""
+        mean, deviation = metric.factor * self.mean(metric.key), metric.factor * self.deviation(metric.key)
+        return spread(mean, deviation, metric.digits, len(self.runs))
 
     @cached_property
-    def confusions(self) -> Confusions:
-        """All test samples of all seeds after the last task. Empty where the runs are older than this record."""
-        counts: Confusions = Counter()
-        for run in self.runs:
-            order, matrix = run["class_order"], np.array(run.get("confusion", []), ndmin=2)
-            for true, predicted in zip(*matrix.nonzero(), strict=True):
-                counts[order[true], order[predicted]] += int(matrix[true, predicted])
-        return counts
+    def curve(self) -> tuple[list[float], list[float]]:
+        """ACC on all tasks seen so far, after each task: means and standard deviations over the seeds."""
+        columns = list(zip(*(metrics.curve(run.R) for run in self.runs), strict=True))
+        return [fmean(column) for column in columns], [_deviation(column) for column in columns]
 
     def accuracy(self, i: int, j: int) -> float:
         """R[i][j], mean over the seeds."""
-        return fmean(run["R"][i][j] for run in self.runs)
+        return fmean(run.R[i][j] for run in self.runs)  # type: ignore[misc]
+
+    @cached_property
+    def confusions(self) -> tuple[list[int], np.ndarray]:
+        """The classes, and the test samples by true and by predicted class after the last task, over all seeds."""
+        counted = [run for run in self.runs if run.counts is not None]
+        classes = sorted({label for run in counted for label in run.class_order})
+        counts = np.zeros((len(classes), len(classes)), dtype=int)
+        for run in counted:
+            places = np.searchsorted(classes, run.class_order)
+            counts[np.ix_(places, places)] += run.counts
+        return classes, counts
+
+    @cached_property
+    def class_accuracies(self) -> dict[int, float]:
+        classes, counts = self.confusions
+        return {
+            label: float(counts[place, place] / total)
+            for place, (label, total) in enumerate(zip(classes, counts.sum(axis=1), strict=True))
+            if total
+        }
+
+    @cached_property
+    def worst_confusions(self) -> list[tuple[int, int, float]]:
+        """(true class, predicted class, share of the true class), the largest share first."""
+        classes, counts = self.confusions
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        np.fill_diagonal(shares, 0)
+        order = np.argsort(-shares, axis=None, kind="stable")[:MOST_CONFUSIONS]
+        worst = [(*divmod(int(place), len(classes)), float(shares.flat[place])) for place in order]
+        return [(classes[true], classes[predicted], share) for true, predicted, share in worst if share]
+
+    @property
+    def forgets_all(self) -> bool:
+        """Whether only about 1/T of the samples can be right: a single head, and a loss over all classes."""
+        return self.tasks > 1 and self.method in SINGLE_HEAD and self.settings.get("scope", "seen") == "seen"
 
 
 @dataclass(frozen=True)
@@ -86,55 +178,129 @@ class Section:
         return self.series[0].tasks
 
     @property
+    def runs(self) -> list[Run]:
+        return [run for series in self.series for run in series.runs]
+
+    @property
     def title(self) -> str:
         return f"{self.scenario}, {self.protocol}"
 
+    @property
+    def has_backbone(self) -> bool:
+        return parse_scenario(self.scenario).backbone is not None
+
+    @cached_property
+    def ranked(self) -> list[Series]:
+        """The series, the highest ACC first."""
+        return sorted(self.series, key=lambda series: -series.mean("acc"))
+
+    @cached_property
+    def highlighted(self) -> Series:
+        """IF2Net, or the best method where it was not run."""
+        return next((series for series in self.series if series.method == HIGHLIGHTED), self.best)
+
+    @cached_property
+    def best(self) -> Series:
+        names = self.leaders(lambda series: series.mean("acc"))
+        return next(series for series in self.series if series.name in names)
+
+    @property
+    def competing(self) -> Sequence[Series]:
+        """All but joint training, which has all data at once: it is the bound, not a competitor."""
+        return [series for series in self.series if series.method != "joint"] or self.series
+
+    def leaders(self, value: Callable[[Series], float]) -> set[str]:
+        """The names of the series with the highest value."""
+        highest = max(map(value, self.competing))
+        return {series.name for series in self.competing if value(series) == highest}
+
+    def tied(self, key: str) -> set[str]:
+        """The names of the best series and of all whose interval mean ± standard deviation overlaps with its own."""
+        best = max(self.competing, key=lambda series: series.mean(key))
+        least = best.mean(key) - best.deviation(key)
+        return {series.name for series in self.competing if series.mean(key) + series.deviation(key) >= least}
+
+    @cached_property
+    def classes(self) -> list[int]:
+        """The classes of the table of classes: all in order, or the hardest where there are too many."""
+        tables = [series.class_accuracies for series in self.series]
+        known = sorted({label for table in tables for label in table})
+        if len(known) <= MOST_CLASSES:
+            return known
+        return sorted(known, key=lambda label: fmean(t[label] for t in tables if label in t))[:MOST_CLASSES]
+
+    @cached_property
+    def devices(self) -> list[str]:
+        return list(dict.fromkeys(device for series in self.series for device in series.devices))
+
+    @property
+    def several_devices(self) -> str:
+        """A sentence that says which methods ran on which device; empty where all ran on the same one."""
+        if len(self.devices) < 2:
+            return ""
+        groups: dict[str, list[str]] = {}
+        for series in self.series:
+            groups.setdefault(" and ".join(sorted(series.devices)), []).append(series.name)
+        *few, most = sorted(groups, key=lambda devices: len(groups[devices]))
+        names = {devices: " and ".join(groups[devices]) for devices in (*few, most)}
+        if few and len(groups[most]) > MOST_NAMES:
+            names[most] = "the others"
+        clauses = ", ".join(f"{methods} ran on {devices}" for devices, methods in names.items())
+        return f"Seconds of different devices cannot be compared: {clauses}."
+
+    @property
+    def trained_on(self) -> str:
+        """The data that the backbones have seen; empty where there is none to name."""
+        return "; ".join(dict.fromkeys(filter(None, (source.results.trained_on for source in self.sources))))
+
 
 def read_sources(folders: Iterable[Path]) -> list[Source]:
-    """The results in these folders, or in the folders inside them."""
-    files: dict[Path, Path] = {}  # where it lies, however that is written → as it was given
+    """Read the results in these folders, or in the folders inside them."""
+    files: dict[Path, Path] = {}  # the same file may be given in two ways
     for folder in folders:
-        for file in store.result_files(folder):
+        for file in result_files(folder):
             files.setdefault(file.resolve(), file)
-    names = _short_names([place.parent for place in files])
-    return [Source(name, _complete(file)) for name, file in zip(names, files.values(), strict=True)]
+    names = _short_names([path.parent for path in files])
+    return [Source(name, Results.read(file)) for name, file in zip(names, files.values(), strict=True)]
 
 
-def read_one(folder: Path) -> dict[str, Any]:
-    """The results in a folder that holds one results file."""
+def read_one(folder: Path) -> Results:
+    """Read the results in a folder that holds one results file."""
     sources = read_sources([folder])
     if len(sources) > 1:
-        raise ConfigurationError(
-            f"{folder} holds several results; choose one of {', '.join(source.name for source in sources)} in it."
-        )
+        names = ", ".join(source.name for source in sources)
+        raise ConfigurationError(f"{folder} holds several results; choose one of {names} in it.")
     return sources[0].results
 
 
-def devices_of(results: dict[str, Any], runs: Iterable[dict[str, Any]]) -> list[str]:
-    """What some runs of a results file ran on; older ones did not say it of each."""
-    return list(dict.fromkeys(run.get("device", results["environment"]["device"]) for run in runs))
-
-
 def sections(sources: Sequence[Source]) -> list[Section]:
-    """Group by scenario and protocol. A method in several folders of a group is named with what tells them apart."""
+    """Group results by scenario and protocol. A method in several folders of a group carries its folder's name."""
     groups: dict[tuple[str, str], list[Source]] = {}
     for source in sources:
-        groups.setdefault((source.results["scenario"], source.results["protocol"]), []).append(source)
-    marks: dict[str, int] = {}
-    return [Section(*key, _series(group, marks), group) for key, group in groups.items()]
+        if not source.results.runs:
+            raise ConfigurationError(
+                f"{source.name} holds no finished run; start `if2net run` with this folder first."
+            )
+        groups.setdefault((source.results.scenario, source.results.protocol), []).append(source)
+    indices: dict[str, int] = {}
+    return [Section(*key, list(_series(group, indices)), group) for key, group in groups.items()]
 
 
-def _series(sources: Sequence[Source], marks: dict[str, int]) -> list[Series]:
-    found = []
-    held = Counter(label for source in sources for label in source.results["summary"])
+def _series(sources: Sequence[Source], indices: dict[str, int]) -> Iterator[Series]:
+    holders = Counter(label for source in sources for label in source.results.methods())
     for source, own in zip(sources, _own_names([source.name for source in sources]), strict=True):
-        for label, summary in source.results["summary"].items():
-            name = label if held[label] == 1 or not own else f"{label}, {own}"
-            runs = [run for run in source.results["runs"] if store.label(run) == label]
-            method, mark = runs[0]["method"], marks.setdefault(name, len(marks))
-            settings = source.results["settings"].get(method, {})
-            found.append(Series(name, mark, method, runs, summary, settings, devices_of(source.results, runs)))
-    return found
+        for label in source.results.methods():
+            name = label if holders[label] == 1 or not own else f"{label}, {own}"
+            runs = source.results.of(label)
+            settings = source.results.settings.get(runs[0].method, {})
+            index = indices.setdefault(name, len(indices))
+            summary, devices = source.results.summary[label], devices_of(source.results, runs)
+            yield Series(name, index, runs, summary, settings, devices)
+
+
+def devices_of(results: Results, runs: Iterable[Run]) -> list[str]:
+    """The devices of some runs, each once."""
+    return list(dict.fromkeys(map(results.device, runs)))
 
 
 def _own_names(names: Sequence[str]) -> list[str]:
@@ -148,25 +314,15 @@ def _own_names(names: Sequence[str]) -> list[str]:
     return ["-".join(own[shared:]) for own in words]
 
 
-def _complete(file: Path) -> dict[str, Any]:
-    """The results in a file, with a summary of exactly the runs in it."""
-    try:
-        results = store.read_results(file)
-    except ConfigurationError:
-        refuse_an_ablation(file)
-        raise
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{file} is not text, hence no results file of if2net; move it away.") from error
-    check(results, file)
-    store.summarise(results)
-    return results
-
-
 def _short_names(folders: Sequence[Path]) -> list[str]:
-    """As much of the end of each path as tells them apart."""
+    """As much of the end of each path as distinguishes them."""
     longest = max((len(folder.parts) for folder in folders), default=0)
     for length in range(1, longest):
         names = ["/".join(folder.parts[-length:]) for folder in folders]
         if len(set(names)) == len(names):
             return names
     return [str(folder) for folder in folders]
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return stdev(values) if len(values) > 1 else 0.0

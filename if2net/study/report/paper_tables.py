@@ -1,118 +1,191 @@
-"""The paper's comparisons as tables in markdown, ours beside what the paper prints."""
+"""The files that `if2net reproduce` writes for each of the paper's comparisons: table.md, and figures.
+
+A table is markdown, ours beside the figures that the paper prints. FORMS says how each comparison is shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from if2net.files import write_text
 from if2net.study.bench.display import COSTS, costs, markdown, spread
-from if2net.study.bench.reproduce import paper_figures
+from if2net.study.bench.experiments import EXPERIMENTS
+from if2net.study.bench.paper import paper_figures
+from if2net.study.bench.results import Results
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
-from if2net.study.report.gather import Section, Series
-from if2net.study.report.naming import title
-from if2net.study.report.tables import COLUMNS, best_by, leaders
+from if2net.study.report.charts import Chart, accuracy_chart, bar_chart, save
+from if2net.study.report.gather import ACC, BWT, FWT, Metric, Section, Series, Source, read_sources, sections, title
 
-Printed = dict[str, dict[str, Any]]  # what the paper prints of a task sequence, by method
-NOTE = "Bold: the best of a column, `joint` left aside: it is trained on all data so far at once."
-ACC, BWT, FWT = COLUMNS[:3]
-# Every task has features of its own here: a loss over its own classes is the only one there is.
+PIXELS = 1400  # the width of a PNG file: sharp on a page
+Printed = dict[str, dict[str, Any]]  # the paper's figures for a task sequence, by method
+# In networks with features for each task, a loss over the task's own classes is the only one there is.
 BRANCHED = ("eft", "pcl")
-
-
-def beside_the_paper(name: str, sections: Sequence[Section]) -> str:
-    """The form of the paper's first table: the three metrics beside the paper's, one section a dataset."""
-    results = [source.results for section in sections for source in section.sources]
-    found = []
-    for dataset, figures in paper_figures(name).items():
-        mine = [entry for entry in results if parse_scenario(entry["scenario"]).dataset == dataset]
-        rows = [row for entry in mine for row in _rows(entry, figures)]
-        if rows:
-            found.append(f"### {mine[0]['scenario']}\n\n{markdown(BESIDE, rows, words=2)}")
-    return "\n\n".join(found)
-
-
 BESIDE = ("method", "protocol", "ACC %", "paper", "BWT", "paper", "FWT", "paper", *COSTS)
+NOTE = "Bold: the best of a column, `joint` left aside: it is trained on all data so far at once."
+# Two datasets stand in one table there, and a reader must see which one a number belongs to.
+NOT_THE_SAME = (
+    "**Tiny-ImageNet is not ImageNet-Subset**: it has other photographs, of 64 × 64 pixels. The paper's columns are "
+    "of ImageNet-Subset; no figure on one side can be compared with a figure on the other."
+)
 
 
-def _rows(results: dict[str, Any], figures: Printed) -> list[list[str]]:
-    rows = []
-    for label, entry in results["summary"].items():
-        method, _, variant = label.partition(" (")
-        scope = results["settings"].get(method, {}).get("scope", "seen")
-        own = "" if scope == "seen" or method in BRANCHED else "loss over the current task's classes"
-        protocol = ", ".join(part for part in (results["protocol"], variant.removesuffix(")"), own) if part)
-        printed = figures.get(method, {})
-        cells = [method, protocol]
-        for key, factor, digits in (("acc", 100, 2), ("bwt", 1, 3), ("fwt", 1, 3)):
-            mean, deviation = factor * entry[f"{key}_mean"], factor * entry[f"{key}_std"]
-            cells.append(spread(mean, deviation, digits, int(entry["runs"])))
-            cells.append(f"{printed[key]:.{digits}f}" if key in printed else "")
-        rows.append([*cells, *costs(entry)])
-    return rows
+@dataclass(frozen=True)
+class Form:
+    """How a comparison is shown: the head of its table, and its figures by the names of their files."""
+
+    head: Callable[[str, Sequence[Section]], str]
+    figures: Mapping[str, Callable[[Sequence[Section]], Chart]] = field(default_factory=dict)
+
+    def table(self, name: str, found: Sequence[Section]) -> str:
+        """The content of table.md; for images with all metrics and costs."""
+        parts = [self.head(name, found)]
+        if self.figures:
+            for section in found:
+                seen = f"The backbone was trained on {section.trained_on}." if section.trained_on else ""
+                parts += [f"### {title(section.scenario)}", summary(section), section.several_devices, seen]
+            parts.append(NOTE)
+        return "\n\n".join(part for part in parts if part)
+
+
+def write(name: str, results: Sequence[Results], folder: Path) -> list[Path]:
+    """Write table.md, then the figures. Methods, seeds and scenarios that have not been run yet are left out."""
+    form, found = FORMS[name], gathered(results)
+    table = folder / "table.md"
+    write_text(table, form.table(name, found) + "\n")
+    drawn = [save(draw(found), folder / file, PIXELS) for file, draw in form.figures.items()]
+    return [table, *(path for paths in drawn for path in paths)]
+
+
+def read(name: str, folder: Path) -> list[Results]:
+    """Read the results of a comparison that the folder holds, in the comparison's order."""
+    parts = [folder / part.folder for part in EXPERIMENTS[name].parts]
+    return [source.results for part in parts if part.exists() for source in read_sources([part])]
+
+
+def gathered(results: Sequence[Results]) -> list[Section]:
+    """The sections of some results, without those that have no run yet."""
+    return sections([Source("", entry) for entry in results if entry.runs])
+
+
+def beside_the_paper(name: str, found: Sequence[Section]) -> str:
+    """The form of the paper's first table: the three metrics beside the paper's, one part per dataset."""
+    results = [source.results for section in found for source in section.sources]
+    parts = []
+    for dataset, printed in paper_figures(name).items():
+        mine = [entry for entry in results if parse_scenario(entry.scenario).dataset == dataset]
+        rows = [_beside(entry, label, printed) for entry in mine for label in entry.methods()]
+        if rows:
+            parts.append(f"### {mine[0].scenario}\n\n{markdown(BESIDE, rows, words=2)}")
+    return "\n\n".join(parts)
+
+
+def _beside(results: Results, label: str, figures: Printed) -> list[str]:
+    entry, run = results.summary[label], results.of(label)[0]
+    scope = results.settings.get(run.method, {}).get("scope", "seen")
+    loss = "" if scope == "seen" or run.method in BRANCHED else "loss over the current task's classes"
+    printed = figures.get(run.method, {})
+    cells = [run.method, ", ".join(part for part in (results.protocol, run.variant, loss) if part)]
+    for key, factor, digits in (("acc", 100, 2), ("bwt", 1, 3), ("fwt", 1, 3)):
+        mean, deviation = factor * entry[f"{key}_mean"], factor * entry[f"{key}_std"]
+        cells.append(spread(mean, deviation, digits, int(entry["runs"])))
+        cells.append(f"{printed[key]:.{digits}f}" if key in printed else "")
+    return [*cells, *costs(entry)]
 
 
 def after_each_task(section: Section, printed: Printed) -> str:
     """The form of the paper's table of CIFAR: ACC on the tasks seen so far, with the paper's row under ours."""
-    best = [leaders(section.series, _after(task)) for task in range(section.tasks)]
+    best = [section.leaders(partial(_after, task)) for task in range(section.tasks)]
     rows = []
     for series in section.series:
         means, deviations = ([100 * value for value in part] for part in series.curve)
         cells = [f"{mean:.2f}" for mean in means[:-1]]
-        cells.append(spread(means[-1], deviations[-1], 2, int(series.summary["runs"])))
+        cells.append(spread(means[-1], deviations[-1], 2, len(series.runs)))
         marked = [_bold(cell, series.name in names) for cell, names in zip(cells, best, strict=True)]
         rows.append([series.name, f"{series.summary['exemplars']:,}", *marked])
         if series.method in printed:
-            rows.append(
-                [f"*{series.name}, paper*", "", *(f"{value:.2f}" for value in printed[series.method]["curve"])]
-            )
+            paper = [f"{value:.2f}" for value in printed[series.method]["curve"]]
+            rows.append([f"*{series.name}, paper*", "", *paper])
     return markdown(["method", "exemplars", *map(str, range(1, section.tasks + 1))], rows)
 
 
-def _after(task: int) -> Callable[[Series], float]:
-    return lambda series: series.curve[0][task]
+def _after(task: int, series: Series) -> float:
+    return series.curve[0][task]
 
 
 def summary(section: Section) -> str:
-    """The three metrics and what they cost."""
+    """The three metrics and the costs."""
     columns = (ACC, BWT, FWT)
-    best = [best_by(section.series, column.key) for column in columns]
+    best = {metric: _leaders(section, metric) for metric in columns}
     rows = [
         [
             series.name,
-            *(_bold(column.cell(series), series.name in names) for column, names in zip(columns, best, strict=True)),
+            *(_bold(series.cell(metric), series.name in best[metric]) for metric in columns),
             *costs(series.summary),
         ]
         for series in section.series
     ]
-    return markdown(["method", *(column.heading for column in columns), *COSTS], rows)
+    return markdown(["method", *(metric.heading for metric in columns), *COSTS], rows)
 
 
-def across(sections: Sequence[Section], name: str = "") -> str:
-    """ACC of every method in every scenario; what the paper prints under that name has columns of its own."""
-    printed = {key: figures for section in sections for key, figures in _sequences(name, section).items()}
-    columns = [{entry.name: entry for entry in section.series} for section in sections]
-    best = [best_by(section.series, ACC.key) for section in sections]
+def across(found: Sequence[Section], name: str = "") -> str:
+    """ACC of every method in every scenario; the figures that the paper prints under that name have own columns."""
+    printed = {key: figures for section in found for key, figures in _sequences(name, section).items()}
+    columns = [{entry.name: entry for entry in section.series} for section in found]
+    best = [_leaders(section, ACC) for section in found]
     rows = []
-    for method in _names(sections):
-        found = [column.get(method) for column in columns]
-        mine = [
-            _bold(ACC.cell(entry), method in names) if entry else "" for entry, names in zip(found, best, strict=True)
-        ]
+    for method in _names(found):
+        entries = [column.get(method) for column in columns]
+        cells = zip(entries, best, strict=True)
+        mine = [_bold(entry.cell(ACC), method in names) if entry else "" for entry, names in cells]
         theirs = [_printed(figures.get(method, {})) for figures in printed.values()]
-        rows.append([method, _kept(entry for entry in found if entry), *mine, *theirs])
-    headings = [title(section.scenario) for section in sections] + [f"paper: {sequence}" for sequence in printed]
+        rows.append([method, _kept(entry for entry in entries if entry), *mine, *theirs])
+    headings = [title(section.scenario) for section in found] + [f"paper: {sequence}" for sequence in printed]
     return markdown(["method", "exemplars", *headings], rows, words=2)
 
 
-def _names(sections: Sequence[Section]) -> list[str]:
-    found = dict.fromkeys(entry.name for section in sections for entry in section.series)
+def margins(name: str, found: Sequence[Section]) -> str:
+    """Where the paper prints no figures: how far ahead it says that IF2Net is, and how far it is here."""
+    ((sequence, figures),) = paper_figures(name).items()
+    over, points = figures["margin"]["over"], figures["margin"]["points"]
+    here = []
+    for section in found:
+        means = {series.name: series.mean("acc") for series in section.series}
+        if {"if2net", over} <= set(means):
+            here.append(f"{100 * (means['if2net'] - means[over]):+.2f} in {title(section.scenario)}")
+    claim = f"The paper prints no figures here; it says that IF2Net is {points:+.2f} points of ACC over {over}, "
+    return f"{claim}the second best ({sequence}). Here: {'; '.join(here) or 'not run'}."
+
+
+def introduction(found: Sequence[Section]) -> str:
+    """
+    >>> introduction([Section("digits-10/5", "agnostic", [], [])])
+    'Agnostic protocol.'
+    """
+    counts = sorted({len(series.runs) for section in found for series in section.series})
+    protocol = f"{found[0].protocol.capitalize()} protocol"
+    if not counts or counts[-1] == 1:
+        return f"{protocol}."
+    seeds = f"{counts[-1]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    return f"{protocol}, mean ± standard deviation over {seeds}."
+
+
+def _leaders(section: Section, metric: Metric) -> set[str]:
+    return section.leaders(lambda series: series.mean(metric.key))
+
+
+def _names(found: Sequence[Section]) -> list[str]:
+    names = dict.fromkeys(series.name for section in found for series in section.series)
     order = {name: place for place, name in enumerate(METHODS)}
-    return sorted(found, key=lambda name: order.get(name, len(order)))
+    return sorted(names, key=lambda name: order.get(name, len(order)))
 
 
 def _kept(series: Iterable[Series]) -> str:
-    """Their number differs from scenario to scenario."""
+    """Whether exemplars are kept. Their number differs from scenario to scenario."""
     entries = list(series)
     if any(entry.method == "joint" for entry in entries):
         return "all data"
@@ -127,25 +200,43 @@ def _bold(cell: str, best: bool) -> str:
     return f"**{cell}**" if best else cell
 
 
-def margins(name: str, sections: Sequence[Section]) -> str:
-    """Where the paper prints no figures: how far ahead it says that IF2Net is, and how far it is here."""
-    ((sequence, figures),) = paper_figures(name).items()
-    over, points = figures["margin"]["over"], figures["margin"]["points"]
-    here = []
-    for section in sections:
-        found = {entry.name: entry.summary["acc_mean"] for entry in section.series}
-        if {"if2net", over} <= set(found):
-            here.append(f"{100 * (found['if2net'] - found[over]):+.2f} in {title(section.scenario)}")
-    said = f"The paper prints no figures here; it says that IF2Net is {points:+.2f} points of ACC over {over}, "
-    return f"{said}the second best ({sequence}). Here: {'; '.join(here) or 'not run'}."
-
-
-def printed_of(name: str, section: Section) -> Printed:
-    """What the paper prints of the task sequence with as many classes and tasks; nothing, where it prints nothing."""
-    return next(iter(_sequences(name, section).values()), {})
-
-
 def _sequences(name: str, section: Section) -> dict[str, Printed]:
+    """The paper's task sequences with as many classes and tasks, each with the figures printed for it."""
     scenario = parse_scenario(section.scenario)
     ending = f"-{scenario.classes}/{scenario.tasks}"
     return {sequence: figures for sequence, figures in paper_figures(name).items() if sequence.endswith(ending)}
+
+
+def _every_task(name: str, found: Sequence[Section]) -> str:
+    tables = [after_each_task(section, next(iter(_sequences(name, section).values()), {})) for section in found]
+    return "\n\n".join([f"ACC % on the tasks seen so far, after each task. {introduction(found)}", *tables])
+
+
+def _beside_another_dataset(name: str, found: Sequence[Section]) -> str:
+    return "\n\n".join([f"ACC %. {introduction(found)}", NOT_THE_SAME, across(found, name)])
+
+
+def _with_margins(name: str, found: Sequence[Section]) -> str:
+    return f"{introduction(found)}\n\n{margins(name, found)}"
+
+
+def _curves(found: Sequence[Section]) -> Chart:
+    heading = f"{title(found[0].scenario)}, {found[0].protocol} protocol"
+    return accuracy_chart(found[0], alone=True, width=560, heading=heading)
+
+
+def _bars(found: Sequence[Section], *, columns: int, width: float, transfer: bool = False) -> Chart:
+    shown = "ACC after the last task, below; BWT and FWT, above" if transfer else "ACC after the last task"
+    dataset = title(found[0].scenario).rpartition("-")[0]
+    label = f"{dataset}, {found[0].protocol} protocol: {shown}"
+    return bar_chart(found, label, columns=columns, width=width, transfer=transfer)
+
+
+FORMS = {  # by the names of EXPERIMENTS
+    "table-mnist": Form(beside_the_paper),
+    "table-cifar": Form(_every_task, {"curves.svg": _curves}),
+    "figure-cifar": Form(lambda _, found: introduction(found), {"curves.svg": _curves}),
+    "table-imagenet-subset": Form(_beside_another_dataset, {"bars.svg": partial(_bars, columns=3, width=210)}),
+    "figure-cub": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280)}),
+    "figure-dogs": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280, transfer=True)}),
+}

@@ -9,56 +9,58 @@ from typing import Any
 
 from if2net.errors import ConfigurationError
 from if2net.study.bench import hyperparameters
+from if2net.study.bench.results import Results
 from if2net.study.bench.settings import resolve
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
 
-def commands(results: dict[str, Any]) -> list[str]:
-    """One command for each stretch of seeds, with every setting that is not the default."""
-    methods = list(dict.fromkeys(run["method"] for run in results["runs"]))
-    words = ["if2net", "run", results["scenario"]]
+def commands(results: Results) -> list[str]:
+    """Return one command for each range of seeds, with every setting that is not the default."""
+    methods = list(dict.fromkeys(run.method for run in results.runs))
+    words = ["if2net", "run", results.scenario]
     for method in methods:
         words += ["-m", method]
-    if results["protocol"] != "agnostic":
-        words += ["--protocol", results["protocol"]]
+    if results.protocol != "agnostic":
+        words += ["--protocol", results.protocol]
     for setting in _changed(results, methods):
         words += ["--set", setting]
-    stretches = _stretches(sorted({run["seed"] for run in results["runs"]}))
-    return [shlex.join([*words, "--seed", str(first), "--runs", str(count)]) for first, count in stretches]
+    ranges = _ranges(sorted({run.seed for run in results.runs}))
+    return [shlex.join([*words, "--seed", str(first), "--runs", str(count)]) for first, count in ranges]
 
 
-def _changed(results: dict[str, Any], methods: Sequence[str]) -> list[str]:
-    """method.key=value for what differs from the defaults of this version; the seed and the device are options."""
+def _changed(results: Results, methods: Sequence[str]) -> list[str]:
+    """method.key=value for every setting that differs from this version's default; seed and device are options."""
     changed = []
     for method in methods:
-        defaults = _defaults(method, results["scenario"], results["protocol"])
-        for key, value in results["settings"].get(method, {}).items():
+        defaults = _defaults(method, results.scenario, results.protocol)
+        for key, value in results.settings.get(method, {}).items():
             if key not in ("seed", "device") and key in defaults and defaults[key] != value:
                 changed.append(f"{method}.{key}={'none' if value is None else value}")
     return changed
 
 
 def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
-    """What `if2net run` would take; nothing where this version does not know the method or the dataset."""
+    """The settings of a plain `if2net run`; none where this version does not know the method or the dataset."""
     if method not in METHODS:
         return {}
     try:
-        found = hyperparameters.found([method], parse_scenario(scenario).dataset, protocol)
+        found = hyperparameters.searched([method], parse_scenario(scenario).dataset, protocol)
     except ConfigurationError:
         return {}
     return asdict(resolve([method], protocol, found)[method])
 
 
-def _stretches(seeds: Sequence[int]) -> list[tuple[int, int]]:
-    """
-    >>> _stretches([0, 1, 2, 7])
+def _ranges(seeds: Sequence[int]) -> list[tuple[int, int]]:
+    """The first seed and the length of each range.
+
+    >>> _ranges([0, 1, 2, 7])
     [(0, 3), (7, 1)]
     """
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for seed in seeds:
-        if found and sum(found[-1]) == seed:
-            found[-1] = (found[-1][0], found[-1][1] + 1)
+        if ranges and sum(ranges[-1]) == seed:
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
         else:
-            found.append((seed, 1))
-    return found
+            ranges.append((seed, 1))
+    return ranges

@@ -26,14 +26,14 @@ def if2net(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def test_report_of_one_folder_lies_in_it(folders):
+def test_the_report_of_one_folder_is_written_into_it(folders):
     done = if2net("report", folders[0])
     assert done.exit_code == 0, done.output
     assert "digits-4/2" in (folders[0] / "report.html").read_text(encoding="utf-8")
     assert (folders[0] / "figures" / "digits-4-2-agnostic-accuracy.svg").exists()
 
 
-def test_report_of_several_folders_lies_where_it_is_wanted(folders, tmp_path):
+def test_the_report_of_several_folders_is_written_where_the_user_says(folders, tmp_path):
     done = if2net("report", *folders, "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def test_a_folder_without_results_is_named_and_nothing_is_written(folders, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def test_compare_tells_a_gain_beyond_the_spread(folders):
+def test_compare_shows_a_gain_beyond_the_spread(folders):
     done = if2net("compare", *folders)
     assert done.exit_code == 0, done.output
     assert "+10.00" in done.output

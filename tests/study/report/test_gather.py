@@ -1,71 +1,105 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from if2net.errors import ConfigurationError
-from if2net.study.report.gather import read_one, read_sources, sections
+from if2net.study.report.gather import Source, read_one, read_sources, sections
+
+COMMITTED = sorted((Path(__file__).parents[3] / "results").glob("*/*/results.json"))
 
 
-def test_folders_and_folders_of_folders_are_read_once_each(make_results, write_folder, tmp_path):
-    one = write_folder("one", make_results())
-    write_folder("two", make_results(protocol="aware"))
-    assert [source.name for source in read_sources([tmp_path, one])] == ["one", "two"]
+def with_accuracy(make_run, method, *values):
+    return [make_run(method, seed, R=[[1.0, None], [value, value]]) for seed, value in enumerate(values)]
 
 
-def test_a_folder_counts_once_however_it_is_written(make_results, write_folder, tmp_path):
-    one = write_folder("one", make_results())
-    (tmp_path / "linked").symlink_to(one)
-    spellings = [one, one / ".." / "one", tmp_path / "linked"]
-    assert [source.name for source in read_sources(spellings)] == ["one"]
-
-
-def test_a_section_is_what_may_be_compared(make_results, write_folder, tmp_path):
+def test_results_of_one_scenario_and_protocol_share_a_section(make_results, write_folder, tmp_path):
     write_folder("a", make_results())
     write_folder("b", make_results(protocol="aware"))
-    write_folder("c", make_results(scenario="digits-2/2"))
-    titles = [section.title for section in sections(read_sources([tmp_path]))]
-    assert titles == ["digits-4/2, agnostic", "digits-4/2, aware", "digits-2/2, agnostic"]
+    write_folder("c", make_results())
+    found = sections(read_sources([tmp_path]))
+    assert [(section.title, len(section.sources)) for section in found] == [
+        ("digits-4/2, agnostic", 2),
+        ("digits-4/2, aware", 1),
+    ]
 
 
-def test_one_method_in_several_folders_is_named_by_what_tells_them_apart(
+def test_a_folder_given_twice_is_read_once(make_results, write_folder, tmp_path):
+    folder = write_folder("a", make_results())
+    assert len(read_sources([folder, tmp_path, tmp_path / "a" / ".." / "a"])) == 1
+
+
+def test_methods_in_several_folders_carry_the_part_of_the_name_that_differs(
     make_results, make_run, write_folder, tmp_path
 ):
-    write_folder("mnist-agnostic", make_results(make_run("if2net"), make_run("joint")))
-    write_folder("mnist-agnostic-ewc", make_results(make_run("if2net")))
+    write_folder("mnist-aware", make_results(make_run("if2net"), make_run("joint")))
+    write_folder("mnist-aware-ewc", make_results(make_run("if2net")))
     (section,) = sections(read_sources([tmp_path]))
     assert [series.name for series in section.series] == ["if2net", "joint", "if2net, ewc"]
 
 
-def test_folders_of_the_same_name_are_told_apart(make_results, write_folder):
+def test_folders_of_the_same_name_are_distinguished(make_results, write_folder):
     folders = [write_folder(name, make_results()) for name in ("one/digits", "two/digits")]
     assert [source.name for source in read_sources(folders)] == ["one/digits", "two/digits"]
 
 
-def test_a_method_keeps_its_colour_across_sections(make_results, make_run, write_folder, tmp_path):
+def test_a_method_keeps_its_index_across_sections(make_results, make_run, write_folder, tmp_path):
     write_folder("a", make_results(make_run("if2net"), make_run("joint")))
     write_folder("b", make_results(make_run("joint"), make_run("ncm"), protocol="aware"))
-    marks = {
-        (series.name, series.mark) for section in sections(read_sources([tmp_path])) for series in section.series
-    }
-    assert marks == {("if2net", 0), ("joint", 1), ("ncm", 2)}
+    found = sections(read_sources([tmp_path]))
+    indices = {(series.name, series.index) for section in found for series in section.series}
+    assert indices == {("if2net", 0), ("joint", 1), ("ncm", 2)}
 
 
-@pytest.mark.parametrize(
-    ("change", "advice"),
-    [
-        ({"runs": []}, "holds no finished run"),
-        ({"runs": [{"method": "if2net", "seed": 0}]}, "lacks 'acc'; run it again"),
-    ],
-)
-def test_what_is_missing_is_said(change, advice, make_results, write_folder):
+def test_if2net_is_highlighted_and_the_best_where_it_was_not_run(make_results, make_run):
+    better = with_accuracy(make_run, "ncm", 0.9)
+    (section,) = sections([Source("a", make_results(make_run("owm"), *better, make_run("if2net")))])
+    assert section.highlighted.name == "if2net"
+    (section,) = sections([Source("a", make_results(make_run("owm"), *better))])
+    assert section.highlighted.name == "ncm"
+
+
+def test_methods_whose_intervals_overlap_with_the_best_are_tied(make_results, make_run):
+    runs = [
+        *with_accuracy(make_run, "if2net", 0.90, 0.92),  # 0.91 ± 0.014
+        *with_accuracy(make_run, "ranpac", 0.89, 0.90),  # 0.895 ± 0.007: overlaps
+        *with_accuracy(make_run, "owm", 0.88, 0.88),  # no spread and no overlap
+        *with_accuracy(make_run, "joint", 0.95, 0.95),  # does not compete
+    ]
+    (section,) = sections([Source("a", make_results(*runs))])
+    assert section.tied("acc") == {"if2net", "ranpac"}
+    assert section.leaders(lambda series: series.mean("acc")) == {"if2net"}
+
+
+def test_with_one_seed_only_equal_values_are_tied(make_results, make_run):
+    runs = [with_accuracy(make_run, name, value)[0] for name, value in (("a", 0.9), ("b", 0.9), ("c", 0.89))]
+    (section,) = sections([Source("a", make_results(*runs))])
+    assert section.tied("acc") == {"a", "b"}
+
+
+def test_classes_are_those_of_the_dataset_whatever_the_order_of_the_stream(make_results, make_run):
+    (section,) = sections([Source("a", make_results(make_run(seed=0), make_run(seed=1, order=(0, 1, 2, 3))))])
+    (series,) = section.series
+    # Class 2 comes first in one run (8 of 10 right) and third in the other (4 of 10).
+    assert series.class_accuracies[2] == pytest.approx(0.6)
+    assert series.worst_confusions[0] == (2, 1, pytest.approx(0.25))
+
+
+def test_results_without_a_run_are_refused(make_results, write_folder):
     folder = write_folder("a", make_results())
-    (folder / "results.json").write_text(json.dumps(make_results() | change))
-    with pytest.raises(ConfigurationError, match=advice):
-        read_sources([folder])
+    content = json.loads((folder / "results.json").read_text())
+    (folder / "results.json").write_text(json.dumps(content | {"runs": []}))
+    with pytest.raises(ConfigurationError, match="a holds no finished run"):
+        sections(read_sources([folder]))
 
 
-def test_one_result_is_wanted_where_two_are_compared(make_results, write_folder, tmp_path):
+def test_comparing_needs_a_folder_with_one_result(make_results, write_folder, tmp_path):
     for name in "ab":
         write_folder(name, make_results())
     with pytest.raises(ConfigurationError, match="choose one of a, b in it"):
         read_one(tmp_path)
+
+
+def test_every_committed_result_can_be_shown():
+    assert len(COMMITTED) > 30
+    assert len(read_sources([file.parent for file in COMMITTED])) == len(COMMITTED)

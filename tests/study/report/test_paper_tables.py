@@ -1,12 +1,26 @@
-import pytest
+from xml.etree import ElementTree
 
-from if2net.study.bench.experiments import TABLES, Part
-from if2net.study.bench.reproduce import plans
-from if2net.study.bench.runner import run_plans
-from if2net.study.bench.settings import from_command_line
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from if2net.cli import app
+from if2net.study.bench.experiments import EXPERIMENTS, Experiment, Part
 from if2net.study.report import paper_tables
-from if2net.study.report.comparison import gathered
-from if2net.study.report.paper_tables import across, after_each_task, beside_the_paper, margins, summary
+from if2net.study.report.paper_tables import (
+    FORMS,
+    across,
+    after_each_task,
+    beside_the_paper,
+    gathered,
+    introduction,
+    margins,
+    read,
+    summary,
+    write,
+)
+
+IMAGES = [name for name, form in FORMS.items() if form.figures]
 
 
 def rows(table):
@@ -21,7 +35,7 @@ def rows(table):
 
 @pytest.fixture
 def printed(monkeypatch):
-    """What the paper prints, for the length of a test."""
+    """Replaces the paper's figures for one test."""
 
     def say(figures):
         monkeypatch.setattr(paper_tables, "paper_figures", lambda _: figures)
@@ -54,7 +68,7 @@ def test_the_summary_has_the_three_metrics_and_the_costs(compared):
     assert table["gem"] == ["40.00", "-0.4600", "-0.3000", "1.0", "1.2 kB", "1,980"]
 
 
-def test_what_was_not_run_is_an_empty_cell_and_the_papers_columns_have_its_dataset_in_their_heads(compared, printed):
+def test_a_missing_run_is_an_empty_cell_and_the_papers_columns_name_its_dataset(compared, printed):
     printed({"ImageNet-Subset-6/3": {"gem": {"acc": 46.23, "acc_std": 1.45}}, "ImageNet-Subset-6/6": {}})
     found = gathered(
         [compared("tiny-imagenet-6/3@held-out"), compared("tiny-imagenet-6/2@held-out", ["if2net", "none"])]
@@ -72,29 +86,134 @@ def test_what_was_not_run_is_an_empty_cell_and_the_papers_columns_have_its_datas
     assert list(table)[1:3] == ["none", "joint"]
 
 
-def test_a_margin_in_words_stands_beside_ours(compared):
+def test_the_papers_margin_stands_beside_ours(compared):
     found = gathered([compared("stanford-dogs-6/3@held-out"), compared("stanford-dogs-6/2@held-out", ["if2net"])])
-    said = margins("figure-dogs", found)
-    assert "+2.29 points of ACC over il2m" in said
-    assert said.endswith("Here: +10.00 in Stanford Dogs-6/3.")
+    text = margins("figure-dogs", found)
+    assert "+2.29 points of ACC over il2m" in text
+    assert text.endswith("Here: +10.00 in Stanford Dogs-6/3.")
     assert margins("figure-dogs", found[1:]).endswith("Here: not run.")
 
 
-def test_the_first_table_has_ours_beside_the_papers_under_every_protocol(tmp_path, monkeypatch, printed):
-    protocols = ("agnostic", "transductive")
-    monkeypatch.setitem(
-        TABLES, "tiny", ("a test", lambda: [Part("digits-10/5", protocol, ("if2net",)) for protocol in protocols])
-    )
+def test_the_first_table_has_ours_beside_the_papers_under_every_protocol(make_results, make_run, printed):
     printed({"digits": {"if2net": {"acc": 12.34, "bwt": -0.5}}, "mnist": {}})
-    given = from_command_line(["width=30"])
-    wanted = plans("tiny", tmp_path, methods=[], seeds=(0,), device="cpu", given=given)
-    text = beside_the_paper("tiny", gathered(run_plans(wanted, None)))
-    lines = [line for line in text.splitlines() if line.startswith("| if2net")]
-    assert [line.split(" | ")[1] for line in lines] == [
+    variants = ("one task per batch", "tasks mixed")
+    results = [
+        make_results(make_run()),
+        make_results(*(make_run(variant=variant) for variant in variants), protocol="transductive"),
+        make_results(make_run("ewc"), settings={"ewc": {"scope": "current"}}),
+    ]
+    text = beside_the_paper("table-mnist", gathered(results))
+    lines = [line.split(" | ") for line in text.splitlines() if line.startswith(("| if2net", "| ewc"))]
+    assert [line[1] for line in lines] == [
         "agnostic",
+        "agnostic, loss over the current task's classes",
         "transductive, one task per batch",
         "transductive, tasks mixed",
     ]
-    assert all(" | 12.34 | " in line and " | -0.500 | " in line for line in lines)
-    assert "### digits-10/5" in text
+    ours = [line for line in lines if line[0] == "| if2net"]
+    assert all((line[3], line[5]) == ("12.34", "-0.500") for line in ours)
+    assert "### digits-4/2" in text
     assert "mnist" not in text
+
+
+@pytest.fixture
+def of(compared):
+    """Results for every scenario of a comparison."""
+
+    def make(name, **changes):
+        return [compared(part.scenario, **changes) for part in EXPERIMENTS[name].parts]
+
+    return make
+
+
+def words(path):
+    return [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_every_comparison_has_its_form():
+    assert list(FORMS) == list(EXPERIMENTS)
+    assert IMAGES == ["table-cifar", "figure-cifar", "table-imagenet-subset", "figure-cub", "figure-dogs"]
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_figure_names_every_method_and_the_protocol(name, of, tmp_path):
+    files = write(name, of(name), tmp_path)
+    assert files[0] == tmp_path / "table.md"
+    table = files[0].read_text()
+    assert "Agnostic protocol, mean ± standard deviation over 3 seeds." in table
+    assert "| learning s | state | exemplars |" in table
+    (figure,) = [path for path in files if path.suffix == ".svg"]
+    texts = words(figure)
+    assert any("agnostic protocol" in text for text in texts)
+    assert {text.split()[0] for text in texts} >= {"none", "joint", "gem", "il2m", "ncm", "if2net"}
+    assert any("joint" in text and "all data" in text for text in texts)
+    assert any("keeps exemplars" in text for text in texts)
+    (picture,) = [path for path in files if path.suffix == ".png"]
+    assert abs(Image.open(picture).width - paper_tables.PIXELS) <= 1
+    assert picture.stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("missing", ["methods", "seeds", "scenarios"])
+def test_unfinished_comparisons_show_their_finished_runs(name, missing, of, make_results, tmp_path):
+    changes = {"methods": {"methods": ["gem", "if2net"]}, "seeds": {"seeds": [0]}}.get(missing, {})
+    results = of(name, **changes)
+    if missing == "scenarios":
+        del results[1:]
+    for path in write(name, results, tmp_path):
+        if path.suffix == ".svg":
+            assert any("if2net" in text for text in words(path))
+    assert "| if2net |" in (tmp_path / "table.md").read_text()
+
+
+def test_the_introduction_counts_the_seeds(compared):
+    first, second = compared("cifar100-60/10@held-out"), compared("cifar100-60/20@held-out", seeds=[0])
+    assert introduction(gathered([second])) == "Agnostic protocol."
+    assert introduction(gathered([first, second])).endswith("over 1 to 3 seeds.")
+
+
+def test_the_table_says_that_tiny_imagenet_is_not_imagenet_subset(of):
+    table = FORMS["table-imagenet-subset"].table("table-imagenet-subset", gathered(of("table-imagenet-subset")))
+    assert "**Tiny-ImageNet is not ImageNet-Subset**" in table
+    assert "| Tiny-ImageNet-100/50 | paper: ImageNet-Subset-100/10 |" in table
+
+
+def test_the_table_names_the_devices_where_methods_ran_on_several(compared):
+    def device(method):
+        return {"device": "cpu" if method == "if2net" else "NVIDIA H200"}
+
+    found = gathered([compared("cub200-100/5@held-out", change=device), compared("cub200-100/10@held-out")])
+    first, second = FORMS["figure-cub"].table("figure-cub", found).split("### ")[1:]
+    assert "cannot be compared: if2net ran on cpu, the others ran on NVIDIA H200." in first
+    assert "cannot be compared" not in second
+
+
+def test_the_table_names_the_data_that_a_backbone_was_trained_on(compared):
+    def backbone(method):
+        return {"backbone": {"identity": "1f", "pretrained_on": "ImageNet"}}
+
+    seen = compared("cub200-100/10@efficientnet-lite0", change=backbone)
+    table = FORMS["figure-cub"].table("figure-cub", gathered([compared("cub200-100/5@held-out"), seen]))
+    assert table.count("The backbone was trained on ImageNet.") == 1
+
+
+def test_results_are_read_in_the_order_of_the_comparison(of, tmp_path):
+    for part, results in zip(EXPERIMENTS["figure-cub"].parts, of("figure-cub"), strict=True):
+        if "/10@held-out" not in part.scenario:
+            (tmp_path / part.folder).mkdir()
+            results.write(tmp_path / part.folder / "results.json")
+    assert [entry.scenario for entry in read("figure-cub", tmp_path)] == [
+        "cub200-100/5@held-out",
+        "cub200-100/20@held-out",
+        "cub200-100/10@efficientnet-lite0",
+    ]
+
+
+def test_the_command_writes_the_files_and_names_them(monkeypatch, tmp_path):
+    parts = (Part("digits-10/5", "agnostic", ("ncm", "if2net")),)
+    monkeypatch.setitem(EXPERIMENTS, "figure-cifar", Experiment("a test", parts))
+    result = CliRunner().invoke(app, ["reproduce", "figure-cifar", "--runs", "2", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for name in ("table.md", "curves.svg", "curves.png"):
+        assert str(tmp_path / name) in result.output
+        assert (tmp_path / name).exists()

@@ -10,7 +10,7 @@ from if2net.study.report.rerun import commands
 
 
 def settings(method, protocol, pairs):
-    given = hyperparameters.found([method], "digits", protocol) + from_command_line(pairs)
+    given = hyperparameters.searched([method], "digits", protocol) + from_command_line(pairs)
     return asdict(resolve([method], protocol, given)[method])
 
 
@@ -24,9 +24,9 @@ def options(command, name):
 def test_the_command_gives_the_settings_of_the_results(protocol, pairs, make_results, make_run):
     wanted = settings("if2net", protocol, pairs)
     runs = [make_run(seed=seed) for seed in (3, 4)]
-    found = make_results(*runs, scenario="digits-10/5", protocol=protocol, settings={"if2net": wanted})
+    found = make_results(*runs, scenario="digits-4/2", protocol=protocol, settings={"if2net": wanted})
     (command,) = commands(found)
-    assert command.startswith("if2net run digits-10/5 -m if2net")
+    assert command.startswith("if2net run digits-4/2 -m if2net")
     assert settings("if2net", protocol, options(command, "--set")) == wanted
     assert options(command, "--protocol") == ([] if protocol == "agnostic" else [protocol])
     assert (options(command, "--seed"), options(command, "--runs")) == (["3"], ["2"])
@@ -37,6 +37,6 @@ def test_seeds_with_a_gap_take_two_commands(make_results, make_run):
     assert [options(command, "--seed") for command in commands(found)] == [["0"], ["5"]]
 
 
-def test_methods_and_datasets_of_another_version_are_no_error(make_results, make_run):
-    found = make_results(make_run("gone"), scenario="lost-10/5", settings={"gone": {"width": 3}})
-    assert commands(found) == ["if2net run lost-10/5 -m gone --seed 0 --runs 1"]
+def test_unknown_methods_and_datasets_are_no_error(make_results, make_run):
+    found = make_results(make_run("gone"), scenario="lost-4/2", settings={"gone": {"width": 3}})
+    assert commands(found) == ["if2net run lost-4/2 -m gone --seed 0 --runs 1"]
