@@ -242,6 +242,10 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     def _config(self) -> Config:
         parameters = {name: getattr(self, name) for name in _PARAMETERS}
+        if not isinstance(self.config, Mapping | None):
+            raise ConfigurationError(
+                f"config takes a dict of settings such as {{'activation': 'tanh'}}, not {self.config!r}."
+            )
         further = dict(self.config or {})
         if twice := sorted(further.keys() & {*parameters, "seed"}):
             raise ConfigurationError(
@@ -256,11 +260,12 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         return Config.of(**parameters, **further, seed=int(seed))
 
     def _learn(self, learner: IF2Net, X: Any, y: Any, *, reset: bool) -> IF2NetClassifier:
-        before = dict(self.__dict__)
+        before = dict(vars(self))
         try:
             if inputs.is_batches(X, y):
                 learner.learn(X)
-                self._remember_features(learner)
+                if reset:
+                    self._remember_features(learner)
             elif y is None:
                 raise InputError(
                     "This IF2NetClassifier estimator requires y to be passed, but the target y is None; "
@@ -273,8 +278,9 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
                 learner.feature_names = None if names is None else list(names)
             self.learner_ = learner
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            for name in vars(self).keys() - before.keys():
+                delattr(self, name)
+            self.__dict__.update(before)  # never without learner_, which other threads may be using
             raise
         return self
 

@@ -278,6 +278,7 @@ class IF2Net:
             decision = self.decision or self._empty_decision(theirs.encoder)
             with uninterrupted():
                 decision.merge(theirs.decision, columns.to(self._device), len(labels))
+                self.feature_names = self.feature_names or other.feature_names
                 self.backbone = self.backbone or other.backbone
                 self._state = State(
                     labels=labels,

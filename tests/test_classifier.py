@@ -1,4 +1,4 @@
-"""IF2NetClassifier: scikit-learn's conventions, and what it adds to them."""
+"""IF2NetClassifier: scikit-learn's conventions, and forgetting, merging and files on top of them."""
 
 import copy
 import pickle
@@ -60,13 +60,12 @@ def test_partial_fit_needs_no_list_of_classes(new_classifier, digits):
 
 def test_a_list_of_classes_is_accepted_and_changes_nothing(new_classifier, digits):
     X, y = digits
-    told = new_classifier().partial_fit(X[:50], y[:50], classes=np.arange(20))
-    np.testing.assert_array_equal(
-        told.decision_function(X), new_classifier().partial_fit(X[:50], y[:50]).decision_function(X)
-    )
+    with_list = new_classifier().partial_fit(X[:50], y[:50], classes=np.arange(20))
+    without = new_classifier().partial_fit(X[:50], y[:50])
+    np.testing.assert_array_equal(with_list.decision_function(X), without.decision_function(X))
 
 
-def test_fit_drops_what_was_learned_before(new_classifier, digits):
+def test_fit_starts_from_the_beginning(new_classifier, digits):
     X, y = digits
     iris = load_iris()
     again = new_classifier().fit(X[:100], y[:100]).fit(iris.data, iris.target_names[iris.target])
@@ -75,7 +74,7 @@ def test_fit_drops_what_was_learned_before(new_classifier, digits):
     np.testing.assert_array_equal(again.decision_function(iris.data), fresh.decision_function(iris.data))
 
 
-def test_forgetting_and_merging_by_the_classifier_are_exact(new_classifier, digits):
+def test_the_classifier_forgets_and_merges_exactly(new_classifier, digits):
     X, y = digits
     low, high = y < 5, y >= 5
     base = new_classifier(dtype="float64", ridge=1e-2).fit(X[:200], y[:200])
@@ -95,7 +94,7 @@ def test_only_another_classifier_can_be_merged(new_classifier, digits, unchanged
     with unchanged(classifier), pytest.raises(InputError, match="not a StandardScaler"):
         classifier.merge(StandardScaler())
     with unchanged(classifier):
-        classifier.merge(new_classifier())  # which has learned nothing
+        classifier.merge(new_classifier())  # it has learned nothing
 
 
 @pytest.mark.parametrize(
@@ -110,7 +109,7 @@ def test_only_another_classifier_can_be_merged(new_classifier, digits, unchanged
     ],
     ids=["forget", "fork", "merge", "predict_proba", "decision_function", "save"],
 )
-def test_an_unfitted_classifier_says_so(new_classifier, digits, call):
+def test_an_unfitted_classifier_raises_not_fitted_error(new_classifier, digits, call):
     with pytest.raises(NotFittedError):
         call(new_classifier(), *digits)
     assert not hasattr(new_classifier(), "classes_")
@@ -130,13 +129,13 @@ def test_probabilities_are_a_distribution_that_agrees_with_the_prediction(new_cl
     np.testing.assert_array_equal(classifier.classes_[probabilities.argmax(axis=1)], classifier.predict(X))
 
 
-def test_the_only_class_has_probability_one(new_classifier, digits):
+def test_a_single_class_has_probability_one(new_classifier, digits):
     X, _ = digits
     probabilities = new_classifier().fit(X[:20], ["only"] * 20).predict_proba(X)
     np.testing.assert_array_equal(probabilities, np.ones((len(X), 1)))
 
 
-def test_two_classes_have_one_score_that_is_positive_for_the_second(new_classifier):
+def test_the_score_of_two_classes_is_positive_for_the_second(new_classifier):
     X, y = make_classification(200, 10, random_state=0)
     classifier = new_classifier().fit(X, np.where(y, "yes", "no"))
     scores = classifier.decision_function(X)
@@ -185,14 +184,43 @@ def test_a_fork_keeps_the_feature_names(new_classifier, frame):
         fork.predict(X.rename(columns=str.upper))
 
 
-@pytest.mark.parametrize("way", ["an array", "a stream", "a tensor"])
-def test_fitting_on_data_without_names_drops_the_names(new_classifier, frame, way):
+@pytest.mark.parametrize("kind", ["an array", "a stream", "a tensor"])
+def test_fitting_data_without_feature_names_drops_the_former_names(new_classifier, frame, kind):
     X, y = frame
     classifier = new_classifier().fit(X, y)
     plain = X.to_numpy().copy()
-    given = {"an array": (plain, y), "a stream": ([(plain, y)],), "a tensor": (torch.from_numpy(plain), y)}
-    classifier.fit(*given[way])
+    data = {"an array": (plain, y), "a stream": ([(plain, y)],), "a tensor": (torch.from_numpy(plain), y)}
+    classifier.fit(*data[kind])
     assert not hasattr(classifier, "feature_names_in_")
+
+
+def test_a_stream_keeps_the_feature_names(new_classifier, frame):
+    X, y = frame
+    classifier = new_classifier().fit(X, y).partial_fit([(X.to_numpy(), y)])
+    assert classifier.feature_names_in_.tolist() == X.columns.tolist()
+
+
+# ---------------------------------------------------------------------- threads
+
+
+def test_other_threads_can_predict_at_any_moment_of_a_refused_partial_fit(new_classifier, digits):
+    X, y = digits
+    classifier = new_classifier().fit(X[:100], y[:100])
+    fitted, tracer = [], sys.gettrace()
+
+    def look(frame, event, argument):
+        """Look at the classifier before each line of its module, as another thread could."""
+        fitted.append("learner_" in vars(classifier))
+        return look if frame.f_globals["__name__"] == "if2net.classifier" else None
+
+    sys.settrace(look)
+    try:
+        with pytest.raises(InputError):
+            classifier.partial_fit(np.full((20, 64), np.nan), y[:20])
+    finally:
+        sys.settrace(tracer)
+    assert len(fitted) > 10
+    assert all(fitted)
 
 
 # ---------------------------------------------------------------------- parameters and copies
@@ -210,7 +238,7 @@ def test_clone_and_parameters_follow_scikit_learn(new_classifier, digits):
         classifier.set_params(rigde=1)
 
 
-def test_a_wrong_parameter_is_found_when_fitting(new_classifier, digits, unchanged):
+def test_a_wrong_parameter_is_refused_when_fitting(new_classifier, digits, unchanged):
     X, y = digits
     classifier = new_classifier(rule="analitic")
     with unchanged(classifier), pytest.raises(ConfigurationError, match="did you mean 'analytic'"):
@@ -232,7 +260,7 @@ def test_a_copy_is_equal_and_independent(new_classifier, digits, unchanged, dupl
         classifier.partial_fit(X[200:300], y[200:300])
 
 
-def test_a_classifier_works_inside_pipelines_and_cross_validation(new_classifier):
+def test_a_classifier_works_in_pipelines_and_cross_validation(new_classifier):
     X, y = load_iris(return_X_y=True)
     scores = cross_val_score(make_pipeline(StandardScaler(), new_classifier()), X, y, cv=3)
     assert scores.min() > 0.85
@@ -241,7 +269,7 @@ def test_a_classifier_works_inside_pipelines_and_cross_validation(new_classifier
 # ---------------------------------------------------------------------- randomness
 
 
-def test_the_random_state_decides_the_scores(new_classifier, digits):
+def test_the_random_state_determines_the_scores(new_classifier, digits):
     X, y = digits
 
     def scores(random_state):
@@ -253,7 +281,7 @@ def test_the_random_state_decides_the_scores(new_classifier, digits):
     assert not np.allclose(scores(1), scores(2))
 
 
-def test_without_a_random_state_every_fit_is_another_draw(new_classifier, digits, tmp_path):
+def test_without_a_random_state_every_fit_draws_other_weights(new_classifier, digits, tmp_path):
     X, y = digits
     classifier = new_classifier(random_state=None).fit(X[:100], y[:100])
     before = classifier.decision_function(X)
@@ -262,14 +290,14 @@ def test_without_a_random_state_every_fit_is_another_draw(new_classifier, digits
     assert not np.allclose(classifier.fit(X[:100], y[:100]).decision_function(X), before)
 
 
-def test_labels_in_one_column_are_taken_with_scikit_learns_warning(new_classifier, digits):
+def test_labels_in_one_column_are_accepted_with_the_warning_of_scikit_learn(new_classifier, digits):
     X, y = digits
     with pytest.warns(match="A column-vector y was passed"):
         classifier = new_classifier().fit(X[:50], pd.DataFrame(y[:50]))
     assert classifier.classes_.tolist() == list(range(10))
 
 
-def test_feature_names_survive_the_file(tmp_path):
+def test_feature_names_are_stored_in_the_file(tmp_path):
     frame = pd.DataFrame({"length": [1.0, 2.0, 8.0, 9.0], "width": [0.1, 0.2, 0.8, 0.9]})
     classifier = IF2NetClassifier(random_state=0, device="cpu", width=20).fit(frame, ["a", "a", "b", "b"])
     classifier.save(tmp_path / "model.if2")

@@ -1,4 +1,4 @@
-"""Settings: unknown ones are refused with the close names, and the estimator has the same ones."""
+"""Settings: misspelt names and unsuitable values are refused, and the classifier shares the defaults."""
 
 import inspect
 import json
@@ -14,7 +14,7 @@ from if2net.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(
-    ("settings", "close"),
+    ("settings", "similar"),
     [
         ({"ridgee": 1.0}, "'ridge'"),
         ({"encoder": "wid"}, "'wide'"),
@@ -30,8 +30,8 @@ from if2net.errors import ConfigurationError
     ],
     ids=str,
 )
-def test_a_misspelt_setting_is_refused_with_the_close_names(settings, close):
-    with pytest.raises(ConfigurationError, match=f"did you mean ({close})"):
+def test_a_misspelt_setting_is_refused_with_similar_names(settings, similar):
+    with pytest.raises(ConfigurationError, match=f"did you mean ({similar})"):
         IF2Net(**settings)
 
 
@@ -51,7 +51,7 @@ def test_a_misspelt_setting_is_refused_with_the_close_names(settings, close):
     ],
     ids=str,
 )
-def test_a_value_that_does_not_fit_is_refused(settings):
+def test_a_value_out_of_range_is_refused(settings):
     with pytest.raises(ConfigurationError, match=r"\.$"):
         Config.of(**settings)
 
@@ -61,7 +61,7 @@ def test_a_value_that_does_not_fit_is_refused(settings):
     [{"layers": "10by10"}, {"layers": "0x5"}, {"rule": "gradient", "step": 2.5}],
     ids=str,
 )
-def test_a_value_that_only_learning_can_check_leaves_the_learner_unfitted(digits, new_learner, unchanged, settings):
+def test_a_value_that_is_checked_while_learning_leaves_the_learner_unfitted(digits, new_learner, unchanged, settings):
     X, y = digits
     learner = new_learner(**settings)
     with unchanged(learner), pytest.raises(ConfigurationError, match=r"\.$"):
@@ -80,7 +80,7 @@ def test_cuda_is_refused_where_there_is_none(monkeypatch):
     assert Config(device="auto").torch_device.type == "cpu"
 
 
-def test_the_classifier_has_the_defaults_of_the_learner():
+def test_the_classifier_has_the_defaults_of_config():
     parameters = inspect.signature(IF2NetClassifier).parameters
     defaults = {field.name: field.default for field in fields(Config)}
     own = {name: parameter.default for name, parameter in parameters.items() if name in defaults}
@@ -88,8 +88,10 @@ def test_the_classifier_has_the_defaults_of_the_learner():
     assert parameters.keys() - own.keys() == {"config", "random_state"}
 
 
-def test_further_settings_of_the_classifier_are_given_in_config():
-    assert IF2NetClassifier(config={"activation": "tanh"})._config().activation == "tanh"
+def test_config_sets_what_is_no_parameter_of_the_classifier(digits):
+    X, y = digits
+    classifier = IF2NetClassifier(width=60, device="cpu", random_state=0, config={"activation": "tanh"})
+    assert classifier.fit(X[:50], y[:50]).learner_.config.activation == "tanh"
 
 
 @pytest.mark.parametrize(
@@ -99,14 +101,17 @@ def test_further_settings_of_the_classifier_are_given_in_config():
         ({"seed": 1}, r"parameter of its own \(random_state\)"),
         ({"representation": "per-task"}, "predicts without a task"),
         ({"activatio": "tanh"}, "did you mean 'activation'"),
+        (Config(), "config takes a dict"),
     ],
+    ids=["a parameter", "the seed", "a representation per task", "a misspelt name", "a Config"],
 )
-def test_a_setting_that_does_not_belong_in_config_is_refused(further, message):
-    with pytest.raises(ConfigurationError, match=message):
-        IF2NetClassifier(config=further)._config()
+def test_a_config_that_the_classifier_cannot_use_is_refused(digits, unchanged, further, message):
+    classifier = IF2NetClassifier(config=further)
+    with unchanged(classifier), pytest.raises(ConfigurationError, match=message):
+        classifier.fit(*digits)
 
 
-def test_a_configuration_comes_back_from_its_dictionary():
+def test_a_configuration_can_be_restored_from_its_dictionary():
     config = Config(encoder="paper", ridge=0.5, seed=7)
     assert Config.of(**config.as_dict()) == config
 
@@ -120,13 +125,13 @@ def test_a_configuration_comes_back_from_its_dictionary():
         ("from if2net import Config, IF2NetError", {"sklearn"}),
     ],
 )
-def test_importing_takes_no_more_than_is_needed(statement, absent):
+def test_imports_load_only_the_libraries_they_need(statement, absent):
     code = f"{statement}; import sys; print(*(set(sys.modules) & {absent}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.split() == []
 
 
-def test_every_public_name_can_be_had_and_others_cannot():
+def test_every_public_name_exists_and_no_other():
     import if2net
 
     assert all(getattr(if2net, name) is not None for name in if2net.__all__)
@@ -138,11 +143,11 @@ def test_every_public_name_can_be_had_and_others_cannot():
 @pytest.mark.parametrize(
     "setting", [{"width": 2.5}, {"ridge": "a"}, {"epochs": True}, {"tweaked": 1}, {"encoder": None}, {"layers": 100}]
 )
-def test_a_value_of_another_kind_is_refused(setting):
+def test_a_value_of_the_wrong_type_is_refused(setting):
     with pytest.raises(ConfigurationError, match=f"The setting {next(iter(setting))} takes"):
         Config.of(**setting)
 
 
-def test_numbers_of_numpy_are_numbers_and_can_be_saved():
+def test_numbers_of_numpy_are_accepted_and_can_be_written_as_json():
     plain = Config.of(width=np.int64(20), ridge=np.float32(0.5), step=1).as_dict()
     assert json.loads(json.dumps(plain))["width"] == 20

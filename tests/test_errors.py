@@ -1,4 +1,4 @@
-"""Errors that offer the close names, and one family for a user to catch."""
+"""Errors that suggest similar names, in one family that a user can catch."""
 
 import pytest
 
@@ -13,14 +13,16 @@ from if2net import IF2NetError, errors
         (None, "There is no method None"),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_close_ones(name, message):
+def test_an_unknown_name_is_refused_with_similar_ones(name, message):
     error = errors.unknown("method", name, {"none", "joint", "if2net"})
     assert isinstance(error, errors.ConfigurationError)
     assert str(error).startswith(message)
     assert str(error).endswith(".")
 
 
-@pytest.mark.parametrize("kind", ["InputError", "ModelFileError", "ConfigurationError", "NumericalError"])
-def test_every_error_can_be_caught_as_one_family_and_as_a_value_error(kind):
+@pytest.mark.parametrize(
+    "kind", ["InputError", "ModelFileError", "OutputError", "ConfigurationError", "NumericalError"]
+)
+def test_every_error_is_an_if2net_error_and_a_value_error(kind):
     assert issubclass(getattr(errors, kind), IF2NetError)
     assert issubclass(IF2NetError, ValueError)
