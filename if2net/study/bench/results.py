@@ -208,8 +208,13 @@ class Results:
         return replace(self, settings=self.settings | settings, runs=ordered)
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all."""
-        write_json(path, self.as_dict())
+        """Write the file, whole or not at all. ACC, BWT, FWT and the summary are written for other readers."""
+        runs = [
+            {key: value for key, value in asdict(run).items() if value not in (None, "")}
+            | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
+            for run in self.runs
+        ]
+        write_json(path, {**asdict(self), "runs": runs, "summary": self.summary})
 
     def methods(self) -> list[str]:
         """The methods by their labels, in the order of the runs."""
@@ -233,16 +238,6 @@ class Results:
     def summary(self) -> dict[str, dict[str, float]]:
         """Method → number of runs, mean and standard deviation of each metric over them, and costs."""
         return {method: _summary(self.of(method)) for method in self.methods()}
-
-    def as_dict(self) -> dict[str, Any]:
-        """The content of the file."""
-        content = asdict(self)
-        content["runs"] = [
-            {key: value for key, value in asdict(run).items() if value not in (None, "")}
-            | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
-            for run in self.runs
-        ]
-        return content | {"summary": self.summary}
 
 
 _READER = TypeAdapter(Results)
