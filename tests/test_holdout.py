@@ -1,3 +1,5 @@
+"""Held-out samples are selected by their content alone."""
+
 import pytest
 import torch
 
@@ -20,7 +22,7 @@ def samples(kind="gaussian", count=9000, dtype=torch.float32):
 @each_dtype
 @pytest.mark.parametrize("kind", ["gaussian", "pixels", "binary", "counting"])
 @pytest.mark.parametrize("share", [0.1, 0.5])
-def test_about_the_asked_share_is_held_out(kind, dtype, share):
+def test_about_the_given_share_is_held_out(kind, dtype, share):
     assert float(held_out(samples(kind, dtype=dtype), share).double().mean()) == pytest.approx(share, abs=0.02)
 
 
@@ -38,23 +40,23 @@ def test_the_order_of_the_samples_does_not_matter(dtype):
 
 @each_dtype
 @pytest.mark.parametrize("batch", [1, 7, 5000])
-def test_the_rest_of_the_batch_does_not_matter(dtype, batch):
+def test_the_other_samples_of_a_batch_do_not_matter(dtype, batch):
     X = samples(count=6000 if batch > 7 else 60, dtype=dtype)
     assert torch.equal(torch.cat([held_out(part, 0.3) for part in X.split(batch)]), held_out(X, 0.3))
 
 
 @each_dtype
-def test_minus_zero_is_zero(dtype):
+def test_minus_zero_counts_as_zero(dtype):
     X = samples("binary", dtype=dtype)
     assert torch.equal(held_out(torch.where(X == 0, -0.0, X), 0.3), held_out(X, 0.3))
 
 
-def test_a_larger_share_holds_out_the_same_samples_and_more():
+def test_a_larger_share_holds_out_the_same_samples_and_others():
     few, more = held_out(samples(), 0.1), held_out(samples(), 0.2)
     assert bool(more[few].all())
     assert more.sum() > few.sum()
 
 
-def test_samples_in_memory_that_is_not_contiguous_are_judged_by_their_content():
+def test_the_layout_in_memory_does_not_matter():
     X = samples()
     assert torch.equal(held_out(X.T.contiguous().T, 0.2), held_out(X, 0.2))

@@ -1,4 +1,4 @@
-"""Every way to hand in samples means the same samples."""
+"""Samples of every type, and streams of batches, give the same result as plain arrays."""
 
 import numpy as np
 import pandas as pd
@@ -46,22 +46,22 @@ KINDS = {
 @pytest.mark.parametrize("model", ["learner", "classifier"])
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.filterwarnings("error:The given NumPy array is not writable")
-def test_every_kind_of_input_gives_the_same_scores(new_learner, new_classifier, kind, model):
+def test_every_type_of_input_gives_the_same_scores(new_learner, new_classifier, kind, model):
     y = np.arange(12) % 3
-    given = KINDS[kind](WHOLE)
+    samples = KINDS[kind](WHOLE)
     if model == "learner":
         plain = new_learner().learn(WHOLE.astype(np.float32), y)
-        other = new_learner().learn(given, y)
-        np.testing.assert_array_equal(other.scores(given), plain.scores(WHOLE))
+        other = new_learner().learn(samples, y)
+        np.testing.assert_array_equal(other.scores(samples), plain.scores(WHOLE))
     else:
         plain = new_classifier().fit(WHOLE.astype(np.float32), y)
-        other = new_classifier().fit(given, y)
-        np.testing.assert_array_equal(other.decision_function(given), plain.decision_function(WHOLE))
+        other = new_classifier().fit(samples, y)
+        np.testing.assert_array_equal(other.decision_function(samples), plain.decision_function(WHOLE))
 
 
 def test_truth_values_are_zeros_and_ones(new_learner):
     X = WHOLE > 5
-    scores = [new_learner().learn(given, np.arange(12) % 3).scores(given) for given in (X, X.astype(float))]
+    scores = [new_learner().learn(samples, np.arange(12) % 3).scores(samples) for samples in (X, X.astype(float))]
     np.testing.assert_array_equal(*scores)
 
 
@@ -70,12 +70,12 @@ def test_large_unsigned_integers_stay_positive():
     assert float(X) == 2**63 + 2**40
 
 
-def test_the_data_handed_in_is_never_written_to(new_learner, digits):
+def test_the_data_of_the_caller_is_never_written_to(new_learner, digits):
     X, y = digits
-    given = np.ascontiguousarray(X[:50], dtype=np.float32)
-    before = given.copy()
-    new_learner().learn(given, y[:50]).predict(given)
-    np.testing.assert_array_equal(given, before)
+    samples = np.ascontiguousarray(X[:50], dtype=np.float32)
+    before = samples.copy()
+    new_learner().learn(samples, y[:50]).predict(samples)
+    np.testing.assert_array_equal(samples, before)
 
 
 # ---------------------------------------------------------------------- streams
@@ -93,7 +93,7 @@ STREAMS = {"DataLoader": loader, "generator": generator, "list of pairs": lambda
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_a_stream_is_learned_like_an_array_once_the_encoder_is_frozen(new_learner, digits, stream):
+def test_with_a_frozen_encoder_a_stream_is_learned_like_an_array(new_learner, digits, stream):
     X, y = digits
     base = new_learner(dtype="float64").learn(X[:100], y[:100])
     array, streamed = base.fork().learn(X[:500], y[:500]), base.fork().learn(STREAMS[stream](X[:500], y[:500]))
@@ -117,14 +117,14 @@ def test_the_classifier_learns_streams_from_the_start_and_later(new_classifier, 
     [{"rule": "gradient"}, {"rule": "ewc"}, {"encoder": "paper", "layers": "5x5,10x5"}],
     ids=str,
 )
-def test_what_needs_the_whole_task_gathers_a_stream_first(new_learner, digits, settings):
+def test_rules_and_tweaks_that_need_the_whole_task_gather_a_stream(new_learner, digits, settings):
     X, y = digits[0][:100].astype(np.float32), digits[1][:100]
     array = new_learner(**settings, epochs=1).learn(X, y)
     streamed = new_learner(**settings, epochs=1).learn(generator(X, y))
     np.testing.assert_array_equal(streamed.scores(X), array.scores(X))
 
 
-def test_a_stream_brings_new_classes_of_the_same_kind(new_learner, digits):
+def test_a_stream_can_add_classes(new_learner, digits):
     X, _ = digits
     learner = new_learner().learn(X[:20], ["seen"] * 20)
     learner.learn([(X[20:30], ["new"] * 10), (X[30:40], ["newer"] * 10)])
@@ -139,16 +139,16 @@ def test_a_stream_brings_new_classes_of_the_same_kind(new_learner, digits):
         ([WHOLE], "it gave a ndarray instead"),
         ({"X": WHOLE}, "it gave a str instead"),
     ],
-    ids=["no batch", "three things", "samples without labels", "a dictionary"],
+    ids=["no batch", "batches of three items", "samples without labels", "a dictionary"],
 )
-def test_what_is_no_stream_of_pairs_is_refused(new_learner, unchanged, batches, message):
+def test_an_iterable_that_does_not_give_pairs_is_refused(new_learner, unchanged, batches, message):
     learner = new_learner()
     with unchanged(learner), pytest.raises(InputError, match=message):
         learner.learn(batches)
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
-def test_one_value_that_is_not_finite_is_found_among_many(bad):
+def test_a_single_value_that_is_not_finite_is_detected(bad):
     X = torch.zeros(300, 70)
     assert bool(inputs.finite(X))
     X[211, 13] = bad

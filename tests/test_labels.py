@@ -1,4 +1,4 @@
-"""Labels of any kind: they appear, they stay sorted, and predictions are of the same kind."""
+"""Labels of any type: new ones can appear, they stay sorted, and predictions have the same type."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ KINDS = {
     "truth values": [True, False, True, False],
     "whole floats": [2.0, 1.0, 2.0, 1.0],
     "numpy text": np.array(["owl", "jay", "owl", "jay"]),
-    "text of numpy's": [np.str_("owl"), np.str_("jay")] * 2,
+    "a list of numpy text": [np.str_("owl"), np.str_("jay")] * 2,
     "small unsigned integers": np.array([3, 1, 3, 1], dtype=np.uint8),
     "text objects": np.array(["owl", "jay", "owl", "jay"], dtype=object),
     "a pandas series of integers": pd.Series([3, 1, 3, 1], index=[9, 8, 7, 6]),
@@ -31,7 +31,7 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("model", ["learner", "classifier"])
-def test_labels_of_every_kind_are_learned_and_given_back(new_learner, new_classifier, digits, tmp_path, kind, model):
+def test_labels_of_every_type_are_learned_and_predicted(new_learner, new_classifier, digits, tmp_path, kind, model):
     y = KINDS[kind]
     X = digits[0][:4]
     expected = np.asarray(y).reshape(-1)
@@ -43,14 +43,13 @@ def test_labels_of_every_kind_are_learned_and_given_back(new_learner, new_classi
     assert learner.predict(X).tolist() == expected.tolist()
     assert type(learner.predict(X).tolist()[0]) is type(expected.tolist()[0])
     learner.save(tmp_path / "model.if2")
-    again = IF2Net.load(tmp_path / "model.if2", device="cpu").classes
-    assert again.tolist() == learner.classes.tolist()
-    assert again.dtype == learner.classes.dtype
+    loaded = IF2Net.load(tmp_path / "model.if2", device="cpu").classes
+    assert loaded.tolist() == learner.classes.tolist()
+    assert loaded.dtype == learner.classes.dtype
 
 
 def test_new_labels_get_new_columns_and_old_ones_keep_theirs():
-    labels = Labels()
-    labels = labels.extended(np.array([5, 2, 5]))
+    labels = Labels().extended(np.array([5, 2, 5]))
     before = labels.columns(np.array([2, 5])).tolist()
     labels = labels.extended(np.array([1, 5]))
     assert labels.columns(np.array([2, 5])).tolist() == before
@@ -60,21 +59,17 @@ def test_new_labels_get_new_columns_and_old_ones_keep_theirs():
 
 
 def test_a_whole_float_is_the_same_class_as_its_integer():
-    labels = Labels([0, 1])
-    labels = labels.extended(np.array([1.0, 2.0]))
+    labels = Labels([0, 1]).extended(np.array([1.0, 2.0]))
     assert labels.sorted.tolist() == [0, 1, 2]
 
 
-def test_numbers_of_numpys_become_pythons_own_which_a_file_can_hold():
-    labels = Labels()
-    labels = labels.extended(np.array([np.int64(3), np.int64(1)], dtype=object))
+def test_numpy_numbers_become_python_numbers_that_a_file_can_store():
+    labels = Labels().extended(np.array([np.int64(3), np.int64(1)], dtype=object))
     assert [type(label) for label in labels.known] == [int, int]
 
 
 def test_keeping_some_columns_drops_the_other_labels():
-    labels = Labels(["c", "a", "b"])
-    labels = labels.keep([0, 2])
-    assert labels.known == ("c", "b")
+    assert Labels(["c", "a", "b"]).keep([0, 2]).known == ("c", "b")
 
 
 def test_unknown_labels_have_no_column():

@@ -1,4 +1,4 @@
-"""Model files: all that was learned comes back, a damaged file is refused, and saving never spoils the old file."""
+"""Model files: a loaded model equals the saved one, damage is detected, and saving is all or nothing."""
 
 import json
 import pickle
@@ -43,7 +43,7 @@ def small_file(tmp_path_factory):
 
 
 def assert_refused(path, message=None):
-    """Refused with a sentence, and the file is left alone."""
+    """Check that the file is refused with a full sentence, and stays as it is."""
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(ModelFileError, match=message) as caught:
         IF2Net.load(path)
@@ -51,7 +51,7 @@ def assert_refused(path, message=None):
     assert before is None or path.read_bytes() == before
 
 
-# ---------------------------------------------------------------------- there and back
+# ---------------------------------------------------------------------- saving and loading
 
 
 def round_trip(learner, folder):
@@ -68,14 +68,14 @@ def assert_same(one, other, X):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_loaded_learner_is_the_saved_one_and_goes_on_like_it(new_learner, digits, tmp_path, model):
+def test_a_loaded_learner_equals_the_saved_one_and_learns_on_like_it(new_learner, digits, tmp_path, model):
     X, y = digits
     low, high = (y < 5).nonzero()[0][:150], (y >= 5).nonzero()[0][:150]
     learner = new_learner(**MODELS[model]).learn(X[low], y[low])
     loaded = round_trip(learner, tmp_path)
     assert_same(loaded, learner, X)
-    for one in (learner, loaded):
-        one.learn(X[high], y[high])
+    for model in (learner, loaded):
+        model.learn(X[high], y[high])
     assert_same(loaded, learner, X)
     assert_same(round_trip(loaded, tmp_path), learner, X)
 
@@ -93,19 +93,43 @@ def test_a_loaded_classifier_has_its_parameters_classes_and_probabilities(new_cl
     np.testing.assert_allclose(loaded.predict_proba(X), classifier.predict_proba(X), rtol=1e-4, atol=1e-6)
 
 
-def test_saving_changes_no_prediction_that_follows(new_learner, digits, tmp_path, monkeypatch):
+def test_saving_does_not_change_later_predictions(new_learner, digits, tmp_path, monkeypatch):
     monkeypatch.setattr(analytic, "WIDE", 10)
     X, y = digits
     learner = new_learner().learn(X[:1000], y[:1000])
     learner.learn(X[1000:1001], y[1000:1001]).predict(X[:1])
-    learner.learn(X[1001:1002], y[1001:1002])  # moves β without solving again
+    learner.learn(X[1001:1002], y[1001:1002])  # updates β without solving again
     before, probabilities = learner.scores(X), learner.probabilities(X)
     learner.save(tmp_path / "model.if2")
     loaded = IF2Net.load(tmp_path / "model.if2", device="cpu")
-    for one in (learner, loaded):
-        assert torch.equal(one.scores(X), before)
-        torch.testing.assert_close(one.probabilities(X), probabilities)
+    for model in (learner, loaded):
+        assert torch.equal(model.scores(X), before)
+        torch.testing.assert_close(model.probabilities(X), probabilities)
     assert loaded.decision.ridge == learner.decision.ridge
+
+
+def test_a_loaded_model_predicts_without_solving_again(new_learner, digits, tmp_path, monkeypatch):
+    X, y = digits
+    learner = new_learner().learn(X[:200], y[:200])
+    assert learner.solved_tensors() == {}
+    scores = learner.scores(X)
+    assert learner.solved_tensors().keys() == {"beta", "ridge"}
+    loaded = round_trip(learner, tmp_path)
+
+    def refuse(*arguments):
+        raise AssertionError("β was solved again")
+
+    for name in ("solve", "choose_ridge"):
+        monkeypatch.setattr(analytic, name, refuse)
+    np.testing.assert_array_equal(loaded.scores(X), scores)
+
+
+def test_a_model_saved_before_its_first_prediction_is_solved_after_loading(new_learner, digits, tmp_path):
+    X, y = digits
+    learner = new_learner().learn(X[:200], y[:200])
+    loaded = round_trip(learner, tmp_path)
+    assert loaded.solved_tensors() == {}
+    np.testing.assert_array_equal(loaded.scores(X), learner.scores(X))
 
 
 def test_a_fork_that_has_learned_nothing_can_be_saved(new_learner, digits, tmp_path):
@@ -119,7 +143,7 @@ def test_a_fork_that_has_learned_nothing_can_be_saved(new_learner, digits, tmp_p
     )
 
 
-def test_a_fork_of_a_loaded_model_can_be_merged_with_the_original(new_classifier, digits, tmp_path):
+def test_a_fork_of_a_loaded_model_can_be_merged_into_the_original(new_classifier, digits, tmp_path):
     X, y = digits
     low, high = y < 5, y >= 5
     original = new_classifier(dtype="float64").fit(X[low], y[low])
@@ -148,7 +172,7 @@ def test_a_learner_without_data_has_nothing_to_save(new_learner, tmp_path):
 # ---------------------------------------------------------------------- the format
 
 
-def test_the_header_says_what_the_file_is(small_file, tmp_path):
+def test_the_header_describes_the_model(small_file, tmp_path):
     path = tmp_path / "iris.if2"
     path.write_bytes(small_file)
     with safe_open(path, framework="pt") as file:
@@ -181,9 +205,7 @@ def test_no_pickle_is_written_or_read(new_learner, digits, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("exists", [True, False], ids=["over an old file", "as a new file"])
 @pytest.mark.parametrize("failure", [OSError("No space left on device"), KeyboardInterrupt()], ids=repr)
-def test_a_save_that_fails_midway_leaves_everything_as_it_was(
-    new_learner, digits, tmp_path, monkeypatch, exists, failure
-):
+def test_a_failed_save_leaves_the_folder_unchanged(new_learner, digits, tmp_path, monkeypatch, exists, failure):
     X, y = digits
     path = tmp_path / "model.if2"
     learner = new_learner().learn(X[:50], y[:50])
@@ -203,7 +225,7 @@ def test_a_save_that_fails_midway_leaves_everything_as_it_was(
     assert {file: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_saving_again_replaces_the_file_and_leaves_no_other(new_learner, digits, tmp_path):
+def test_saving_again_replaces_the_file_and_leaves_no_other_file(new_learner, digits, tmp_path):
     X, y = digits
     path = tmp_path / "model.if2"
     learner = new_learner().learn(X[:50], y[:50])
@@ -221,7 +243,7 @@ def test_a_model_file_has_the_permissions_of_any_other_new_file(new_learner, dig
     assert len(modes) == 1
 
 
-def test_saving_where_no_file_can_be_is_refused(new_learner, digits, tmp_path):
+def test_saving_to_a_missing_folder_or_over_a_folder_is_refused(new_learner, digits, tmp_path):
     X, y = digits
     learner = new_learner().learn(X[:50], y[:50])
     with pytest.raises(ModelFileError, match="does not exist; create it"):
@@ -231,7 +253,7 @@ def test_saving_where_no_file_can_be_is_refused(new_learner, digits, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-# ---------------------------------------------------------------------- files that cannot be trusted
+# ---------------------------------------------------------------------- damaged and foreign files
 
 
 def test_a_file_cut_short_is_refused(small_file, tmp_path):
@@ -243,7 +265,7 @@ def test_a_file_cut_short_is_refused(small_file, tmp_path):
         assert_refused(path)
 
 
-def test_a_file_with_something_after_its_end_is_refused(small_file, tmp_path):
+def test_a_file_with_extra_bytes_is_refused(small_file, tmp_path):
     path = tmp_path / "long.if2"
     path.write_bytes(small_file + b"\0")
     assert_refused(path)
@@ -259,13 +281,14 @@ def test_a_file_with_one_flipped_bit_is_refused(small_file, tmp_path):
         assert_refused(path)
 
 
-def test_a_file_of_a_newer_format_is_refused(new_learner, digits, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("step", "advice"), [(1, "upgrade if2net"), (-1, "learn the model again")])
+def test_a_file_of_another_format_is_refused(new_learner, digits, tmp_path, monkeypatch, step, advice):
     X, y = digits
-    path = tmp_path / "future.if2"
-    with monkeypatch.context() as patched:
-        patched.setattr(modelfile, "FORMAT", modelfile.FORMAT + 1)
+    path, other = tmp_path / "other.if2", modelfile.FORMAT + step
+    with monkeypatch.context() as patch:
+        patch.setattr(modelfile, "FORMAT", other)
         new_learner().learn(X[:50], y[:50]).save(path)
-    assert_refused(path, "written in format 3, and this version of if2net reads format 2; upgrade")
+    assert_refused(path, rf"format {other}, .* reads format {modelfile.FORMAT}; {advice}")
 
 
 @pytest.mark.parametrize(
@@ -284,8 +307,8 @@ def test_a_file_that_is_no_model_is_refused(tmp_path, content, message):
     assert_refused(path, message)
 
 
-@pytest.mark.parametrize("metadata", [None, {"format": "pt"}], ids=["bare", "of torch"])
-def test_a_safetensors_file_of_somebody_else_is_refused(tmp_path, metadata):
+@pytest.mark.parametrize("metadata", [None, {"format": "pt"}], ids=["no metadata", "metadata of torch"])
+def test_another_safetensors_file_is_refused(tmp_path, metadata):
     path = tmp_path / "other.safetensors"
     save_file({"weight": torch.zeros(3)}, path, metadata)
     assert_refused(path, "a safetensors file but not an if2net model")
@@ -296,13 +319,13 @@ def test_a_path_without_a_file_is_refused(tmp_path):
     assert_refused(tmp_path, "There is no model file at")
 
 
-def test_a_whole_file_without_all_of_a_model_is_refused(tmp_path):
+def test_a_file_that_lacks_a_part_of_the_model_is_refused(tmp_path):
     path = tmp_path / "part.if2"
     modelfile.write(path, {"encoder.mean": torch.zeros(3)}, {"config": {}, "classes": [], "tasks": 0})
     assert_refused(path, "does not hold a whole if2net model")
 
 
-def test_a_backbone_is_told_from_a_model(tmp_path):
+def test_a_backbone_is_refused_as_a_model(tmp_path):
     path = tmp_path / "resnet.if2"
     modelfile.write(path, {"weight": torch.zeros(3)}, {"kind": "backbone"})
     assert_refused(path, "holds a backbone, not a model")

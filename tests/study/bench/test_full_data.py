@@ -1,4 +1,4 @@
-"""The promises on full data; minutes of work, so `make test-slow` runs them with IF2NET_DATA set."""
+"""Accuracy on full data sets. It takes minutes, so only `make test-slow` runs it, with IF2NET_DATA set."""
 
 import os
 
@@ -31,7 +31,7 @@ def test_accuracy_on_a_stream_of_five_tasks(dataset, protocol, least):
     assert run_plan(plan, load_dataset(dataset), None).runs[0].acc >= least
 
 
-def test_what_leaks_through_a_batch_of_one_task_is_gone_when_tasks_are_mixed():
+def test_mixing_the_tasks_of_a_batch_removes_the_transductive_leak():
     settings = resolve(["if2net"], "transductive", searched(["if2net"], "fashion-mnist", "transductive"))
     plan = Plan(parse_scenario("fashion-mnist-10/5"), settings, (0,), "transductive")
     by_task, mixed = run_plan(plan, load_dataset("fashion-mnist"), None).runs
