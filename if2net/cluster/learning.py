@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ import numpy as np
 
 from if2net import inputs
 from if2net.cluster.connection import import_ray, unwrapped_errors
-from if2net.cluster.pool import PackedLearner, WorkerPool
+from if2net.cluster.pool import WorkerPool
 from if2net.cluster.readers import ImageReader, Reader, Samples, cluster_backbone, image_columns, row_columns
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import Extractor
@@ -49,7 +49,7 @@ def learn(
     """Learn a Ray Dataset as one task.
 
     The result equals that of `IF2Net.learn` up to rounding, also when workers fail. The dataset may be larger than
-    the memory of all machines. If the data cannot be used, the learner stays as it was.
+    the memory of all machines. If it cannot be used, the learner stays as it was.
 
     Parameters
     ----------
@@ -90,33 +90,27 @@ def learn(
     >>> cluster.learn(IF2Net(seed=0), ray.data.read_parquet("birds/"), label="species")  # doctest: +SKIP
     """
     device, count = _placement(net, workers)
-    new = net.encoder is None
-    source = cluster_backbone(net, backbone, device) if backbone is not None or net.backbone is not None else None
-    rows = _first_rows(dataset, first if new and source is None else 1)
-    if source is None:
+    new, record = net.encoder is None, None
+    if backbone is None and net.backbone is None:
+        rows = _first_rows(dataset, first if new else 1)
         reader = Reader(row_columns(net, rows, label))
         start = reader(rows)
     else:
-        reader = ImageReader(image_columns(list(rows), label), source.load)
-        here = ImageReader(reader.columns, lambda: source.extractor)
+        extractor, load, record = cluster_backbone(net, backbone, device)
+        rows = _first_rows(dataset, 1)
+        reader = ImageReader(image_columns(list(rows), label), load)
+        here = ImageReader(reader.columns, lambda: extractor)
         start = _first_images(dataset, here, first) if new else Samples(np.empty((0, 0)), here.labels(rows))
     net.labels.extended(inputs.labels(start.y, len(start.y)))  # refuses labels that do not fit before any work
-    pool = WorkerPool(
-        PackedLearner.of(_empty(net, start)),
-        reader,
-        workers=count,
-        device=device,
-        threads=max(1, int(import_ray().cluster_resources().get("CPU", 1)) // count),
-        failures=failures,
-        report=report,
-    )
-    with closing(pool):
+    empty = (IF2Net(net.config).learn(start.X, start.y) if new else net).fork()
+    empty.merge(empty.fork())  # refuses rules that cannot merge
+    with closing(WorkerPool(empty, reader, count, device, failures, report)) as pool:
         total = pool.total(lambda: _blocks(dataset)).unpack(net.config.device)
     if not len(total.labels):
         raise InputError(f"No image could be used: {next(iter(pool.left_out.values()))}")
     net.merge(total)
-    if source is not None:
-        net.backbone = source.record
+    if record is not None:
+        net.backbone = record
     elif new:
         net.feature_names = feature_names(rows, reader.columns)
     if left_out is not None:
@@ -144,8 +138,16 @@ def learn_tables(net: IF2Net, tables: Sequence[Table], **options: Any) -> IF2Net
     IF2Net
         The learner `net`.
     """
+    resolved = [replace(table, path=table.path.resolve()) for table in tables]
+
+    def read(batch: Arrays) -> Iterator[Arrays]:
+        for number in batch["item"]:
+            for X, y in resolved[int(number)]:
+                yield {"X": X, "y": y}
+
+    numbers = import_ray().data.from_items(list(range(len(tables))), override_num_blocks=len(tables))
     piece, _ = next(iter(tables[0]))  # on one machine, too, a new learner takes its encoder from the first piece
-    return learn(net, _dataset_of_tables(tables), first=len(piece), **options)
+    return learn(net, numbers.map_batches(read, batch_size=1), first=len(piece), **options)
 
 
 def learn_images(
@@ -178,35 +180,11 @@ def learn_images(
     """
     extractor, record = extractor_for(net, backbone)
     images = ImageFolders([folder.absolute() for folder in folders], extractor)
-    learn(
-        net,
-        _dataset_of_files(images.labels),
-        backbone=record["text"],
-        workers=workers,
-        first=FIRST_IMAGES,
-        report=counting(show, len(images.files)),
-        left_out=images.left_out,
-    )
+    rows = [{"path": str(path), "label": label} for path, label in images.labels.items()]
+    dataset = import_ray().data.from_items(rows, override_num_blocks=math.ceil(len(rows) / IMAGES_PER_BLOCK))
+    settings: dict[str, Any] = {"backbone": record["text"], "workers": workers, "first": FIRST_IMAGES}
+    learn(net, dataset, report=counting(show, len(rows)), left_out=images.left_out, **settings)
     return LearnedImages.of(images)
-
-
-def _dataset_of_tables(tables: Sequence[Table]) -> Dataset:
-    """Return the rows of these tables, which are read on all machines."""
-    resolved = [replace(table, path=table.path.resolve()) for table in tables]
-
-    def read(batch: Arrays) -> Iterator[Arrays]:
-        for number in batch["item"]:
-            for X, y in resolved[int(number)]:
-                yield {"X": X, "y": y}
-
-    numbers = import_ray().data.from_items(list(range(len(tables))), override_num_blocks=len(tables))
-    return numbers.map_batches(read, batch_size=1)
-
-
-def _dataset_of_files(labels: Mapping[Path, str]) -> Dataset:
-    """Return the names of image files and their labels. A worker reads the files that it counts."""
-    rows = [{"path": str(path), "label": label} for path, label in labels.items()]
-    return import_ray().data.from_items(rows, override_num_blocks=math.ceil(len(rows) / IMAGES_PER_BLOCK))
 
 
 def _blocks(dataset: Dataset) -> Iterator[Any]:
@@ -215,43 +193,29 @@ def _blocks(dataset: Dataset) -> Iterator[Any]:
         yield from bundle.block_refs
 
 
-def _first_rows(dataset: Dataset, rows: int) -> Arrays:
-    try:
-        with _in_order(dataset):
-            return dataset.take_batch(rows, batch_format="numpy")
-    except ValueError as error:
-        if isinstance(error, import_ray().exceptions.RayTaskError):
-            raise  # reading has failed
-        raise InputError("The dataset is empty; give at least one sample.") from error
-
-
-def _first_images(dataset: Dataset, reader: ImageReader, rows: int) -> Samples:
-    """Return the features of the first images. Only a few images are in memory at a time."""
-    limited = dataset.limit(rows)
-    with _in_order(limited):
-        parts = [reader(batch) for batch in limited.iter_batches(batch_size=IMAGES_PER_BLOCK, batch_format="numpy")]
-    usable = [part for part in parts if len(part.y)]
-    if not usable:
-        raise InputError(f"None of the first images could be used: {next(iter(parts[0].left_out.values()))}")
-    return Samples(np.concatenate([part.X for part in usable]), np.concatenate([part.y for part in usable]))
-
-
-@contextmanager
-def _in_order(dataset: Dataset) -> Iterator[None]:
-    """Read in the order of the dataset, rather than in the order in which blocks are finished."""
+def _first_batches(dataset: Dataset, rows: int, size: int) -> Iterator[Arrays]:
+    """Yield the first rows in the order of the dataset, rather than in the order in which blocks are finished."""
     options = dataset.context.execution_options
     before, options.preserve_order = options.preserve_order, True
     try:
-        yield
+        yield from dataset.limit(rows).iter_batches(batch_size=size, batch_format="numpy")
     finally:
         options.preserve_order = before
 
 
-def _empty(net: IF2Net, start: Samples) -> IF2Net:
-    """Return a learner that has learned nothing, with the encoder that all workers share."""
-    started = net if net.encoder is not None else IF2Net(net.config).learn(start.X, start.y)
-    empty = started.fork()
-    return empty.merge(empty.fork())  # a rule that cannot merge is refused before any work
+def _first_rows(dataset: Dataset, rows: int) -> Arrays:
+    for batch in list(_first_batches(dataset, rows, rows)):
+        return batch
+    raise InputError("The dataset is empty; give at least one sample.")
+
+
+def _first_images(dataset: Dataset, reader: ImageReader, rows: int) -> Samples:
+    """Return the features of the first images. Only a few images are in memory at a time."""
+    parts = [reader(batch) for batch in _first_batches(dataset, rows, IMAGES_PER_BLOCK)]
+    usable = [part for part in parts if len(part.y)]
+    if not usable:
+        raise InputError(f"None of the first images could be used: {next(iter(parts[0].left_out.values()))}")
+    return Samples(np.concatenate([part.X for part in usable]), np.concatenate([part.y for part in usable]))
 
 
 def _placement(net: IF2Net, workers: int | None) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,14 +46,6 @@ class PackedLearner:
         return net
 
 
-class Counted(NamedTuple):
-    """A block that a worker has counted."""
-
-    fingerprint: str
-    rows: int
-    left_out: dict[Path, str]  # images that could not be used, with the reasons
-
-
 class Worker:
     """A process that counts blocks. Its learner has the encoder that all workers share, and starts empty."""
 
@@ -62,8 +54,8 @@ class Worker:
         self.reader, self.device = reader, device
         self.net = empty.unpack(device)
 
-    def count(self, block: Any) -> Counted:
-        """Learn the samples of a block."""
+    def count(self, block: Any) -> tuple[str, int, dict[Path, str]]:
+        """Learn the samples of a block; return its fingerprint, its rows and the images that were left out."""
         arrays = _columns_of(block, self.reader.columns)
         rows = len(next(iter(arrays.values())))
         left_out: dict[Path, str] = {}
@@ -72,7 +64,7 @@ class Worker:
             left_out = samples.left_out
             if len(samples.y):
                 self.net.learn(samples.X, samples.y)
-        return Counted(fingerprint_of(arrays), rows, left_out)
+        return fingerprint_of(arrays), rows, left_out
 
     def packed(self) -> PackedLearner:
         return PackedLearner.of(self.net)
@@ -84,12 +76,7 @@ class Worker:
 
 
 def fingerprint_of(arrays: Arrays) -> str:
-    """Return a digest of the content of a block. It is the same on every machine and at every reading.
-
-    >>> one, other = {"x": np.array([1, 2])}, {"x": np.array([1, 3])}
-    >>> fingerprint_of(one) == fingerprint_of(one), fingerprint_of(one) == fingerprint_of(other)
-    (True, False)
-    """
+    """Return a digest of the content of a block. It is the same on every machine and at every reading."""
     digest = hashlib.blake2b(digest_size=16)
 
     def add(value: Any) -> None:
@@ -129,32 +116,20 @@ class WorkerPool:
     """
 
     def __init__(
-        self,
-        empty: PackedLearner,
-        reader: Reader,
-        *,
-        workers: int,
-        device: str,
-        threads: int,
-        failures: int,
-        report: Callable[[int], None],
+        self, empty: IF2Net, reader: Reader, workers: int, device: str, failures: int, report: Callable[[int], None]
     ) -> None:
         self.left_out: dict[Path, str] = {}
         self._ray = import_ray()
         self._workers, self._failures_left, self._report = workers, failures, report
         self._counted: dict[Any, Counter[str]] = {}  # the fingerprints of the counted blocks, by worker
         self._lost: Counter[str] = Counter()
-        # Workers reserve no CPU, so that the tasks that read the data can always run. Ray must not restart a worker
-        # or repeat a call, because statistics would be lost or a block would be counted twice.
-        self._new_worker = self._ray.remote(Worker).options(
-            num_cpus=0,
-            num_gpus=0 if device == "cpu" else 1,
-            scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": _environment()},
-            max_restarts=0,
-            max_task_retries=0,
+        # Workers reserve no CPU, so that the tasks that read the data can always run. A call that Ray repeats would
+        # count a block twice.
+        self._new_worker = self._ray.remote(max_restarts=0, max_task_retries=0)(Worker).options(
+            num_cpus=0, num_gpus=int(device != "cpu"), scheduling_strategy="SPREAD", runtime_env=_environment()
         )
-        self._arguments = (self._ray.put(empty), reader, device, threads)
+        threads = max(1, int(self._ray.cluster_resources().get("CPU", 1)) // workers)
+        self._arguments = (self._ray.put(PackedLearner.of(empty)), reader, device, threads)
         self._fingerprint = self._ray.remote(lambda block: fingerprint_of(_columns_of(block, reader.columns)))
         self._start_workers()
 
@@ -198,9 +173,10 @@ class WorkerPool:
             if counted is None or worker not in self._counted:
                 again.append(block)
                 continue
-            self._counted[worker][counted.fingerprint] += 1
-            self.left_out |= counted.left_out
-            self._report(counted.rows)
+            fingerprint, rows, left_out = counted
+            self._counted[worker][fingerprint] += 1
+            self.left_out |= left_out
+            self._report(rows)
 
     def _free_worker(self, assigned: dict[Any, tuple[Any, Any]]) -> Any | None:
         blocks = Counter(worker for worker, _ in assigned.values())
@@ -272,11 +248,10 @@ class WorkerPool:
         self._start_workers()
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment variables of a worker."""
+def _environment() -> dict[str, dict[str, str]]:
     # Idle threads must not spin, because the tasks that read the data use the same cores. On two busy cores, spinning
     # takes three times as much CPU time.
     variables = {"OMP_WAIT_POLICY": "PASSIVE"}
     if os.environ.get("IF2NET_CACHE"):
         variables["IF2NET_CACHE"] = str(cache_folder().absolute())
-    return variables
+    return {"env_vars": variables}

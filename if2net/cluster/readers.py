@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path, PurePath
 from typing import Any
@@ -145,45 +145,22 @@ def image_columns(names: Sequence[str], label: str | None) -> Columns:
     return Columns((images,), columns_to_learn([images, *others], label).label)
 
 
-@dataclass(frozen=True)
-class ClusterBackbone:
-    """An extractor on this machine, the function that loads it in a worker, and the record that a model keeps."""
+def cluster_backbone(
+    net: IF2Net, backbone: str | Extractor | None, device: str
+) -> tuple[Extractor, Callable[[], Extractor], BackboneRecord]:
+    """Return the given extractor, or that of the model's backbone.
 
-    extractor: Extractor
-    load: Callable[[], Extractor]
-    record: BackboneRecord
-
-
-def cluster_backbone(net: IF2Net, backbone: str | Extractor | None, device: str) -> ClusterBackbone:
-    """Return the given backbone, or the model's own. The workers compute on `device`."""
-    if not isinstance(backbone, Extractor):
-        extractor, record = extractor_for(net, backbone, net.config.torch_device)
-        return ClusterBackbone(extractor, partial(_load_same, record, device), record)
-    name = backbone.backbone.name
-    if net.encoder is not None and (net.backbone is None or net.backbone["identity"] != backbone.identity):
-        raise ConfigurationError(
-            f"The model has not learned with the backbone {name}, so its features mean nothing to it; give the "
-            "backbone that it has learned with, or learn a new model."
-        )
-    if backbone.device.type != "cpu" and device == "cpu":
-        raise ConfigurationError(
-            f"The extractor of {name} computes on a GPU, but the workers have none; create it with device='cpu'."
-        )
-    return ClusterBackbone(backbone, _sent(backbone), {"text": text_of(backbone), "identity": backbone.identity})
-
-
-def text_of(extractor: Extractor) -> str:
-    """Return the name of the backbone, and the options that differ from its defaults.
-
-    >>> text_of(load_extractor("pixels,size=8,flip=yes"))
-    'pixels,flip=yes,size=8'
+    With it come the function that loads it in a worker, for this device, and the record that the model keeps.
     """
-    options, defaults = (
-        asdict(replace(one.options, depths=one.depths)) for one in (extractor, Extractor(extractor.backbone))
-    )
-    words = options | {"depths": "+".join(map(str, extractor.depths)), "flip": "yes" if options["flip"] else "no"}
-    changed = [f"{name}={words[name]}" for name in options if options[name] != defaults[name]]
-    return ",".join([extractor.backbone.name, *changed])
+    extractor, record = extractor_for(net, backbone, net.config.torch_device)
+    if not isinstance(backbone, Extractor):
+        return extractor, partial(_load_same, record, device), record
+    if extractor.device.type != "cpu" and device == "cpu":
+        raise ConfigurationError(
+            f"The extractor of {extractor.backbone.name} computes on a GPU, but the workers have none; create it "
+            "with device='cpu'."
+        )
+    return extractor, _sent(extractor), record
 
 
 def _load_same(record: BackboneRecord, device: str) -> Extractor:

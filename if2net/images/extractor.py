@@ -82,6 +82,16 @@ class Extractor:
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
+    @property
+    def text(self) -> str:
+        """The name of the backbone and the options that differ from its defaults, as `load_extractor` reads them."""
+        options, defaults = (
+            asdict(replace(one.options, depths=one.depths)) for one in (self, Extractor(self.backbone))
+        )
+        words = options | {"depths": "+".join(map(str, self.depths)), "flip": "yes" if self.options.flip else "no"}
+        changed = [f"{name}={words[name]}" for name in options if options[name] != defaults[name]]
+        return ",".join([self.backbone.name, *changed])
+
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         """Turn N×H×W×3 bytes into N×d features."""
         with torch.inference_mode():

@@ -16,22 +16,25 @@ BackboneRecord = dict[str, str]
 
 
 def extractor_for(
-    net: IF2Net | None, backbone: str | None = None, device: torch.device | str = "cpu"
+    net: IF2Net | None, backbone: str | Extractor | None = None, device: torch.device | str = "cpu"
 ) -> tuple[Extractor, BackboneRecord]:
     """Return the extractor that a model learns with, and the record that the model keeps of it.
 
     A model that has learned images accepts its own backbone only. `backbone` may give a new path of it, if it is a
-    file that was moved. A new model takes `backbone`, or the default one.
+    file that was moved. A new model takes `backbone`, or the default one. An extractor is taken as it is.
     """
     record = net.backbone if net is not None else None
     if record is None and net is not None and net.encoder is not None:
         raise InputError(
             "The model has learned from tables, so images mean nothing to it; give tables, or learn a new model."
         )
-    text = _with_absolute_path(backbone or (record["text"] if record else DEFAULT))
-    if record is not None and backbone is None:
-        _check_present(text)
-    extractor = load_extractor(text, device)
+    if isinstance(backbone, Extractor):
+        extractor, text = backbone, backbone.text
+    else:
+        text = _with_absolute_path(backbone or (record["text"] if record else DEFAULT))
+        if record is not None and backbone is None:
+            _check_present(text)
+        extractor = load_extractor(text, device)
     if record is not None and record["identity"] != extractor.identity:
         raise ConfigurationError(_difference(text, record["text"]))
     return extractor, {"text": text, "identity": extractor.identity}

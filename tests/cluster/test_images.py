@@ -10,7 +10,6 @@ from if2net import IF2Net, cluster
 from if2net.cli import app
 from if2net.cluster import learning
 from if2net.cluster.pool import fingerprint_of
-from if2net.cluster.readers import text_of
 from if2net.errors import ConfigurationError, IF2NetError, InputError
 from if2net.images.backbones.base import Preprocessing
 from if2net.images.backbones.network import Network
@@ -153,11 +152,6 @@ def test_a_class_that_the_backbone_was_trained_on_is_refused(folder, extractor, 
     images = ray.data.read_images(str(folder), include_paths=True)
     with pytest.raises(ConfigurationError, match="own was trained on 'green'"):
         cluster.learn(new_learner(), images, backbone=extractor)
-
-
-def test_the_text_of_an_extractor_has_its_options():
-    for text in ("pixels", "pixels,flip=yes,size=8"):
-        assert text_of(load_extractor(text)) == text
 
 
 def test_a_single_byte_of_an_image_changes_the_fingerprint_of_a_block():

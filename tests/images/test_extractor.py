@@ -7,7 +7,7 @@ import torch
 from if2net.errors import ConfigurationError
 from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.backbones.network import Network
-from if2net.images.extractor import Extractor, Options
+from if2net.images.extractor import Extractor, Options, load_extractor
 from if2net.images.read import Framing
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (3, 28, 28, 3), dtype=np.uint8)
@@ -100,3 +100,8 @@ def test_whole_numbers_are_features_too(shape):
 def test_images_that_are_too_small_for_the_network_are_refused(extractor):
     with pytest.raises(ConfigurationError, match=r"small cannot take images of 4×4 pixels .*too small for it"):
         extractor(size=4)(PIXELS[:, :4, :4])
+
+
+@pytest.mark.parametrize("text", ["pixels", "pixels,flip=yes,size=8"])
+def test_the_text_of_an_extractor_has_its_options(text):
+    assert load_extractor(text).text == text
