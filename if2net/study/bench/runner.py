@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from if2net.errors import ConfigurationError, IF2NetError, NumericalError
@@ -110,15 +110,16 @@ def check_backbones(plan: Plan, out: Path, results: Results, identity: IdentityO
 
 
 def output_folder(plan: Plan, out: Path | None) -> Path:
-    """The folder for a plan.
+    """The folder for a plan. Nothing in it is ever removed.
 
-    A folder that the user names is continued. Without one, a folder named after the scenario is used; its content is
-    removed, unless it is the unfinished beginning of this very plan.
+    A folder that the user names is continued. Without one, it is named after the scenario, with a number behind it
+    where that folder holds anything but the unfinished beginning of this very plan.
     """
-    folder = out or Path("out") / folder_name(plan.scenario.name)
-    if out is None and not _is_beginning(plan, folder):
-        shutil.rmtree(folder, ignore_errors=True)
-    return folder
+    if out is not None:
+        return out
+    name = folder_name(plan.scenario.name)
+    candidates = (Path("out") / (name if number == 1 else f"{name}-{number}") for number in count(1))
+    return next(folder for folder in candidates if not folder.exists() or _is_beginning(plan, folder))
 
 
 def folder_name(scenario: str) -> str:

@@ -184,6 +184,20 @@ def test_the_configuration_is_written_only_where_something_is_run(make_plan, tmp
     assert json.loads(path.read_text()) == more.as_dict()
 
 
+def test_without_a_named_folder_earlier_results_and_other_files_stay(make_plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan, other = make_plan(("ncm",)), make_plan(("ncm",), seeds=(1,))
+    first = output_folder(plan, None)
+    run_plans([(plan, first)], Loader())
+    (first / "notes.txt").write_text("mine")
+    second = output_folder(other, None)
+    assert second == first.with_name(f"{first.name}-2")
+    run_plans([(other, second)], Loader())
+    assert output_folder(plan, None) == first.with_name(f"{first.name}-3")  # a finished plan runs anew
+    assert [run.seed for run in Results.read(first / "results.json").runs] == [0]
+    assert (first / "notes.txt").read_text() == "mine"
+
+
 def test_a_refused_run_leaves_the_configuration_unchanged(make_plan, tmp_path):
     plan = make_plan(("ncm",))
     run_plans([(plan, tmp_path)], Loader())
