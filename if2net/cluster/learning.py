@@ -84,7 +84,7 @@ def learn(
 
     Examples
     --------
-    >>> import ray
+    >>> import ray  # doctest: +SKIP
     >>> from if2net import IF2Net, cluster
     >>> cluster.connect()  # doctest: +SKIP
     >>> cluster.learn(IF2Net(seed=0), ray.data.read_parquet("birds/"), label="species")  # doctest: +SKIP
