@@ -1,3 +1,5 @@
+"""Features with classes, and their statistics."""
+
 import pytest
 import torch
 
@@ -5,7 +7,7 @@ from if2net.decision.statistics import Statistics
 
 
 def make_task(samples, width, classes, *, seed=0, rank=None):
-    """V and y in float64: noisy class centres times a mixing matrix, so that features depend on each other."""
+    """Draw V and y in float64: noisy class centres times a mixing matrix, so that the features are dependent."""
     generator = torch.Generator().manual_seed(seed)
     inner = rank or width
     y = torch.randint(0, classes, (samples,), generator=generator)
@@ -21,7 +23,7 @@ def task():
 
 
 def count(V, y, classes=5):
-    """The statistics of these samples."""
+    """Count the statistics of these samples."""
     statistics = Statistics(V.shape[1], V.dtype)
     statistics.grow(classes)
     statistics.add(V, y)

@@ -1,3 +1,5 @@
+"""The analytic rule: β is the joint ridge solution, whatever was learned, forgotten or merged, in any order."""
+
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,7 +20,7 @@ many_cases = settings(max_examples=60, deadline=None)
 
 @dataclass
 class Stream:
-    """Data, the order in which it comes and the places where it is cut into batches."""
+    """Data, its order, and the places where it is split into batches."""
 
     seed: int
     samples: int
@@ -112,7 +114,7 @@ def test_any_split_and_order_equals_ridge_regression_on_all_data_at_once(task, d
 @each_precision
 @many_cases
 @given(data=st.data(), share=st.floats(0, 0.5))
-def test_what_is_subtracted_was_never_learned(task, dtype, data, share):
+def test_subtracting_equals_never_having_learned(task, dtype, data, share):
     stream = data.draw(STREAMS[dtype])
     V, y, held = stream.arrays(task)
     learner = Learner(stream, dtype)
@@ -125,7 +127,7 @@ def test_what_is_subtracted_was_never_learned(task, dtype, data, share):
 @each_precision
 @many_cases
 @given(data=st.data())
-def test_merged_learners_are_one_that_has_seen_everything(task, dtype, data):
+def test_merging_equals_learning_everything_in_one_layer(task, dtype, data):
     stream = data.draw(STREAMS[dtype])
     V, y, held = stream.arrays(task)
     learner = Learner(stream, dtype)
@@ -138,7 +140,7 @@ def test_merged_learners_are_one_that_has_seen_everything(task, dtype, data):
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
-def test_the_recursion_step_by_step_equals_the_joint_solution(task, alpha):
+def test_the_recursion_equals_the_joint_solution_at_every_step(task, alpha):
     V, y = task(60, 10, 4)
     statistics = Statistics(10, torch.float64)
     beta = torch.zeros(10, 0, dtype=torch.float64)
@@ -147,15 +149,15 @@ def test_the_recursion_step_by_step_equals_the_joint_solution(task, alpha):
         beta = torch.nn.functional.pad(beta, (0, classes - beta.shape[1]))
         for part, labels in zip(V[rows].split(7), y[rows].split(7), strict=True):
             statistics.add(part, labels)
-            surprise = one_hot(labels, classes, V.dtype) - part @ beta
-            beta = beta + solve(statistics.G, part.T @ surprise, alpha)
+            residual = one_hot(labels, classes, V.dtype) - part @ beta
+            beta = beta + solve(statistics.G, part.T @ residual, alpha)
             joint = solve(statistics.G, statistics.Q, alpha)
             torch.testing.assert_close(beta, joint, rtol=1e-8, atol=1e-8)
 
 
 @pytest.fixture
 def layer(task):
-    """Learned from 300 samples of four classes, with the ridge left to be chosen."""
+    """A layer that has learned 300 samples of four classes and chooses its ridge."""
     V, y = task(300, 12, 4)
     layer = Analytic(12, RuleConfig(), torch.float64, "cpu")
     layer.grow(4)
@@ -174,14 +176,14 @@ def test_beta_is_solved_again_after_every_change(task, layer):
     torch.testing.assert_close(layer.beta, before)
 
 
-def test_held_out_samples_choose_the_ridge_and_count_in_beta(layer):
+def test_held_out_samples_choose_the_ridge_and_are_part_of_beta(layer):
     assert layer.held.samples == 60
     assert int(layer.counts.sum()) == 300
     alpha = absolute_ridge(layer.G, layer.ridge)
     torch.testing.assert_close(layer.beta, solve(layer.G, layer.Q, alpha))
 
 
-def test_a_given_ridge_is_not_chosen_again(task, layer):
+def test_a_given_ridge_is_used_as_it_is(task, layer):
     given_ridge = Analytic(12, RuleConfig(ridge=0.5), torch.float64, "cpu")
     given_ridge.restore(dict(layer.tensors()))
     assert given_ridge.ridge == 0.5 != layer.ridge
@@ -195,7 +197,7 @@ def test_a_restored_layer_has_the_same_beta_and_temperature(layer):
 
 
 @pytest.mark.parametrize("held_out", ["some", "none", "all"])
-def test_the_temperature_is_fitted_whatever_is_held_out(task, held_out):
+def test_the_temperature_is_fitted_with_any_share_held_out(task, held_out):
     V, y = task(200, 12, 4)
     layer = Analytic(12, RuleConfig(), torch.float64, "cpu")
     layer.grow(4)
@@ -204,7 +206,7 @@ def test_the_temperature_is_fitted_whatever_is_held_out(task, held_out):
     assert 0 < layer.temperature < 1
 
 
-def test_classes_that_are_not_kept_leave_no_trace(task):
+def test_removed_classes_leave_no_trace(task):
     V, y = task(120, 12, 3)
     nothing = torch.zeros(120, dtype=torch.bool)
     layer, without = (Analytic(12, RuleConfig(ridge=0.1), torch.float64, "cpu") for _ in range(2))
@@ -218,7 +220,7 @@ def test_classes_that_are_not_kept_leave_no_trace(task):
     assert torch.equal(layer.counts, without.counts)
 
 
-def test_free_directions_get_fewer_as_more_is_learned(task):
+def test_the_free_share_falls_as_more_is_learned(task):
     V, y = task(40, 12, 2, rank=8)
     layer = Analytic(12, RuleConfig(ridge=1e-3), torch.float64, "cpu")
     layer.grow(2)

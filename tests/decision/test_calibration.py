@@ -1,3 +1,5 @@
+"""The temperature, fitted on held-out statistics instead of samples."""
+
 import pytest
 import torch
 
@@ -7,7 +9,7 @@ from if2net.decision.statistics import Statistics, one_hot
 
 
 def learned(distance, classes=4, samples=400):
-    """β of classes whose centres lie so far apart, and held-out statistics of more such samples."""
+    """Return β of classes whose centres are `distance` apart, and the statistics of further samples with them."""
     generator = torch.Generator().manual_seed(0)
     y = torch.arange(2 * samples) % classes
     V = torch.randn(2 * samples, 10, generator=generator, dtype=torch.float64)
@@ -22,12 +24,12 @@ def learned(distance, classes=4, samples=400):
     return solve(fitting.G, fitting.Q, 1.0), held, V[samples:], y[samples:]
 
 
-def surprise(scores, y, tau):
+def cross_entropy(scores, y, tau):
     return float(torch.nn.functional.cross_entropy(scores / tau, y))
 
 
 @pytest.mark.parametrize("classes", [0, 1, 3])
-def test_fewer_than_two_classes_seen_give_a_temperature_of_one(classes):
+def test_the_temperature_of_fewer_than_two_classes_is_one(classes):
     held = Statistics(10, torch.float64)
     held.grow(classes)
     if classes:
@@ -35,21 +37,21 @@ def test_fewer_than_two_classes_seen_give_a_temperature_of_one(classes):
     assert temperature(torch.ones(10, classes, dtype=torch.float64), held) == 1.0
 
 
-def test_well_separated_classes_are_sharper_than_overlapping_ones():
-    sharp, middling, blurred = (temperature(*learned(distance)[:2]) for distance in (8.0, 3.0, 1.0))
-    assert 0 < sharp < middling < blurred
+def test_well_separated_classes_have_a_lower_temperature_than_overlapping_ones():
+    far, middle, near = (temperature(*learned(distance)[:2]) for distance in (8.0, 3.0, 1.0))
+    assert 0 < far < middle < near
 
 
 @pytest.mark.parametrize("distance", [1.0, 2.0, 4.0])
-def test_the_temperature_is_nearly_the_best_for_the_samples_it_has_not_kept(distance):
+def test_the_temperature_is_nearly_the_best_one_for_the_held_out_samples(distance):
     beta, held, V, y = learned(distance)
-    found = surprise(V @ beta, y, temperature(beta, held))
-    best = min(surprise(V @ beta, y, 10 ** (exponent / 20)) for exponent in range(-60, 20))
-    assert found <= best + 0.05
-    assert found < surprise(V @ beta, y, 1.0)
+    fitted = cross_entropy(V @ beta, y, temperature(beta, held))
+    best = min(cross_entropy(V @ beta, y, 10 ** (exponent / 20)) for exponent in range(-60, 20))
+    assert fitted <= best + 0.05
+    assert fitted < cross_entropy(V @ beta, y, 1.0)
 
 
-def test_the_temperature_does_not_depend_on_chance_and_leaves_chance_alone():
+def test_the_temperature_is_deterministic_and_leaves_the_global_generator_alone():
     beta, held, *_ = learned(3.0)
     torch.manual_seed(1)
     first = temperature(beta, held)
@@ -59,7 +61,7 @@ def test_the_temperature_does_not_depend_on_chance_and_leaves_chance_alone():
     assert temperature(beta, held) == first
 
 
-def test_classes_without_held_out_samples_do_no_harm():
+def test_classes_without_held_out_samples_hardly_change_the_temperature():
     beta, held, *_ = learned(3.0)
     before = temperature(beta, held)
     held.grow(6)

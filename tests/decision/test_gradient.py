@@ -1,3 +1,5 @@
+"""The gradient rule of the paper and its EWC variant."""
+
 import pytest
 import torch
 from torch.nn.functional import pad
@@ -35,7 +37,7 @@ def second(task):
 
 
 @pytest.mark.parametrize("samples", [60, WIDTH, 9])
-def test_both_closed_forms_agree_with_each_other_and_the_one_used(task, samples):
+def test_closed_form_equals_both_formulas_of_remark_1(task, samples):
     V, y = task(samples, WIDTH, 3)
     Y = one_hot(y, 3, V.dtype)
     by_features = torch.linalg.solve(V.T @ V + 1e-3 * torch.eye(WIDTH, dtype=V.dtype), V.T @ Y)
@@ -46,38 +48,38 @@ def test_both_closed_forms_agree_with_each_other_and_the_one_used(task, samples)
 
 @pytest.mark.parametrize("samples", [60, 9])
 @pytest.mark.parametrize("scale", [1.0, 100.0, 1e5])
-def test_dependent_features_give_the_solution_of_least_norm_at_the_papers_mu(task, samples, scale):
+def test_dependent_features_get_the_solution_of_least_norm_with_mu_of_the_paper(task, samples, scale):
     V, y = task(samples, WIDTH, 3, rank=5)
     Y = one_hot(y, 3, V.dtype)
     expected = torch.linalg.pinv(scale * V, rtol=1e-10) @ Y
-    found = closed_form(scale * V, Y, 2.0**-30)
-    assert float((found - expected).norm() / expected.norm()) < 1e-3
+    beta = closed_form(scale * V, Y, 2.0**-30)
+    assert float((beta - expected).norm() / expected.norm()) < 1e-3
 
 
-def test_directions_that_hardly_move_cannot_blow_up_beta_at_the_papers_mu(task):
+def test_tiny_singular_values_do_not_blow_up_beta_with_mu_of_the_paper(task):
     V, y = task(60, WIDTH, 3)
     left, _, right = torch.linalg.svd(V, full_matrices=False)
-    values = torch.logspace(5, -8, WIDTH, dtype=V.dtype)  # the smallest lie far under √μ
+    values = torch.logspace(5, -8, WIDTH, dtype=V.dtype)  # the smallest are far below √μ
     Y = one_hot(y, 3, V.dtype)
     expected = right.T @ ((values / (values.square() + 2.0**-30)).unsqueeze(1) * (left.T @ Y))
-    found = closed_form(left * values @ right, Y, 2.0**-30)
-    assert float((found - expected).norm() / expected.norm()) < 1e-3
+    beta = closed_form(left * values @ right, Y, 2.0**-30)
+    assert float((beta - expected).norm() / expected.norm()) < 1e-3
 
 
-def test_the_first_task_starts_at_its_own_least_squares_solution(first):
+def test_the_first_task_starts_at_its_least_squares_solution(first):
     V, y = first
     layer = learn(new_layer(epochs=0, mu=1e-3), V, y)
     torch.testing.assert_close(layer.beta, closed_form(V, one_hot(y, 2, V.dtype), 1e-3))
 
 
-def test_only_the_chosen_number_of_samples_is_seen_at_the_start(first):
+def test_the_start_uses_the_given_number_of_samples(first):
     V, y = first
     layer = learn(new_layer(epochs=0, initial_samples=7), V, y)
     residual = (V @ layer.beta - one_hot(y, 2, V.dtype)).abs().amax(dim=1)
     assert int((residual < 1e-5).sum()) == 7
 
 
-def test_a_random_start_depends_on_the_seed_alone_and_learns_as_well(first, task):
+def test_a_random_start_depends_on_the_seed_alone_and_learns(first, task):
     start = learn(new_layer(epochs=0, initialisation="random", seed=3), *first).beta
     assert torch.equal(start, learn(new_layer(epochs=0, initialisation="random", seed=3), *task(30, WIDTH, 2)).beta)
     assert not torch.equal(start, learn(new_layer(epochs=0, initialisation="random", seed=4), *first).beta)
@@ -86,11 +88,11 @@ def test_a_random_start_depends_on_the_seed_alone_and_learns_as_well(first, task
     assert losses[-1] < 0.3 * losses[0]
 
 
-# ---------------------------------------------------------------------- the paper's rule
+# ---------------------------------------------------------------------- the gradient rule
 
 
 @pytest.mark.parametrize("projector", ["exact", "recursive"])
-def test_old_outputs_do_not_move_while_a_second_task_is_learned_in_free_directions(task, second, projector):
+def test_a_second_task_in_free_directions_leaves_the_old_outputs_unchanged(task, second, projector):
     V_old, y_old = task(60, WIDTH, 2, rank=8)
     layer = learn(new_layer(alpha=1e-10, epochs=20, batch_size=16, projector=projector), V_old, y_old)
     outputs = pad(V_old @ layer.beta, (0, 2))
@@ -100,7 +102,7 @@ def test_old_outputs_do_not_move_while_a_second_task_is_learned_in_free_directio
     assert losses[-1] < 0.5 * losses[0]
 
 
-def test_many_epochs_forget_where_old_features_leave_no_direction_free(first, second):
+def test_many_epochs_forget_where_no_direction_is_free(first, second):
     V_old, _ = first
     layer = learn(new_layer(alpha=0.1, epochs=300, batch_size=16), *first)
     outputs = pad(V_old @ layer.beta, (0, 2))
@@ -108,7 +110,7 @@ def test_many_epochs_forget_where_old_features_leave_no_direction_free(first, se
     assert float((V_old @ layer.beta - outputs).norm() / outputs.norm()) > 0.1
 
 
-def test_progress_is_reported_epoch_by_epoch(first, second):
+def test_progress_is_reported_after_each_epoch(first, second):
     reports = []
     layer = new_layer(epochs=3)
     learn(layer, *first, reports.append)
@@ -121,7 +123,7 @@ def test_progress_is_reported_epoch_by_epoch(first, second):
 
 
 @pytest.mark.parametrize("step", [0.5, 1.9])
-def test_any_allowed_step_goes_downhill_whatever_the_scale_of_the_features(first, step):
+def test_every_allowed_step_reduces_the_loss_at_any_scale_of_the_features(first, step):
     V, y = first
     losses = []
     settings = {"initialisation": "random", "step": step, "epochs": 20, "batch_size": 60}
@@ -143,17 +145,17 @@ def test_a_step_that_would_diverge_or_stand_still_is_refused(step):
         ({"initialisation": "randm"}, "no initialisation 'randm'; did you mean 'random'"),
     ],
 )
-def test_unknown_choices_are_refused_with_the_close_one(settings, message):
+def test_an_unknown_projector_or_initialisation_is_refused_with_a_similar_name(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         new_layer(**settings)
 
 
-def test_the_recursive_and_the_exact_projector_learn_alike(first, second):
+def test_the_recursive_and_the_exact_projector_learn_the_same_beta(first, second):
     betas = [learn(learn(new_layer(projector=kind), *first), *second).beta for kind in ("exact", "recursive")]
     torch.testing.assert_close(betas[0], betas[1], rtol=1e-4, atol=1e-8)
 
 
-def test_batch_means_protect_less_than_all_samples(first, second):
+def test_batch_means_protect_less_than_all_samples(first):
     shares = [learn(new_layer(projector=kind), *first).free_share() for kind in ("recursive", "batch-mean")]
     assert shares[0] < shares[1] < 1
 
@@ -178,7 +180,7 @@ def test_new_classes_start_at_zero_and_leave_the_old_ones_alone(first):
     assert layer.counts.tolist() == [*torch.bincount(first[1]).tolist(), 0, 0, 0]
 
 
-def test_the_seed_decides_the_order_of_the_samples(first):
+def test_the_seed_determines_the_order_of_the_samples(first):
     betas = [learn(new_layer(initialisation="random", batch_size=8, seed=seed), *first).beta for seed in (1, 1, 2)]
     assert torch.equal(betas[0], betas[1])
     assert not torch.equal(betas[0], betas[2])
@@ -186,7 +188,7 @@ def test_the_seed_decides_the_order_of_the_samples(first):
 
 @pytest.mark.parametrize("rule", [Gradient, ElasticGradient])
 @pytest.mark.parametrize("projector", PROJECTORS)
-def test_a_restored_layer_goes_on_as_if_never_interrupted(first, second, rule, projector):
+def test_a_restored_layer_learns_on_like_the_original(first, second, rule, projector):
     layer = learn(new_layer(rule, projector=projector), *first)
     restored = new_layer(rule, projector=projector)
     restored.restore({name: tensor.clone() for name, tensor in layer.tensors()})
@@ -196,20 +198,20 @@ def test_a_restored_layer_goes_on_as_if_never_interrupted(first, second, rule, p
 # ---------------------------------------------------------------------- with the EWC penalty
 
 
-def moved(rule, first, second, **settings):
+def distance_moved(rule, first, second, **settings):
     layer = learn(new_layer(rule, epochs=20, **settings), *first)
     before = pad(layer.beta, (0, 2))
     return float((learn(layer, *second).beta - before).norm())
 
 
-def test_the_elastic_penalty_holds_beta_where_it_was(first, second):
-    free = moved(Gradient, first, second)
-    distances = [moved(ElasticGradient, first, second, fisher=weight) for weight in (0.0, 1e4, 1e8)]
+def test_a_stronger_penalty_moves_beta_less(first, second):
+    free = distance_moved(Gradient, first, second)
+    distances = [distance_moved(ElasticGradient, first, second, fisher=weight) for weight in (0.0, 1e4, 1e8)]
     assert distances[0] == pytest.approx(free)
     assert free > 1.5 * distances[1] > 3 * distances[2] > 0
 
 
-def test_fisher_is_the_sum_over_tasks_of_squared_gradients_sample_by_sample(first, second):
+def test_fisher_is_the_sum_over_tasks_of_the_mean_squared_gradients(first, second):
     layer = new_layer(ElasticGradient)
     expected = torch.zeros(WIDTH, 4, dtype=torch.float64)
     for V, y in (first, second):

@@ -1,4 +1,4 @@
-"""What is chosen on a part of the features of a wide layer."""
+"""Wide layers choose the ridge and the temperature on some of their features."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def data(task):
     return V, y, torch.arange(400) % 5 == 0
 
 
-def test_a_wide_layer_holds_out_statistics_of_some_features_only(thinned, data, counted):
+def test_held_out_statistics_of_a_wide_layer_have_some_of_the_features(thinned, data, counted):
     V, y, held = data
     layer = learned(*data)
     assert layer.held.width == 8  # every fifth of 40
@@ -37,7 +37,7 @@ def test_a_wide_layer_holds_out_statistics_of_some_features_only(thinned, data, 
     assert layer.ridge == choose_ridge(fitting, layer.held, SLACK_OF_SOME)
 
 
-def test_the_final_beta_has_all_features_and_all_samples(thinned, data):
+def test_beta_of_a_wide_layer_uses_all_features_and_all_samples(thinned, data):
     V, layer = data[0], learned(*data)
     alpha = layer.ridge * float((V.T @ V).diagonal().mean())
     expected = torch.linalg.solve(V.T @ V + alpha * torch.eye(40, dtype=V.dtype), layer.Q)
@@ -45,7 +45,7 @@ def test_the_final_beta_has_all_features_and_all_samples(thinned, data):
     assert 0 < layer.temperature < 10
 
 
-def test_merging_and_forgetting_are_exact_on_some_features_too(thinned, data):
+def test_wide_layers_merge_and_forget_exactly(thinned, data):
     V, y, held = data
     whole, parts = learned(*data), [learned(V[part], y[part], held[part]) for part in torch.arange(400).split(150)]
     for part in parts[1:]:

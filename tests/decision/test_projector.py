@@ -1,3 +1,5 @@
+"""The projector onto the directions that nothing learned so far uses."""
+
 from itertools import pairwise
 
 import pytest
@@ -18,7 +20,7 @@ def recursion(batches, width, alpha, **settings):
 
 @each_alpha
 @pytest.mark.parametrize("samples", [6, 50])
-def test_the_projector_is_what_the_paper_defines(task, alpha, samples):
+def test_the_projector_equals_the_definition_of_the_paper(task, alpha, samples):
     V, _ = task(samples, 12, 2)
     eye = torch.eye(samples, dtype=V.dtype)
     expected = torch.eye(12, dtype=V.dtype) - V.T @ torch.linalg.solve(V @ V.T + alpha * eye, V)
@@ -29,21 +31,21 @@ def test_the_projector_is_what_the_paper_defines(task, alpha, samples):
 @pytest.mark.parametrize("batch", [1, 7, 16, 50])
 def test_the_recursion_over_batches_equals_the_projector_of_all_data(task, alpha, batch):
     V, _ = task(50, 12, 2)
-    found = recursion(V.split(batch), 12, alpha)
-    torch.testing.assert_close(found, projector(V.T @ V, alpha), rtol=0, atol=1e-8)
-    assert torch.equal(found, found.T)
+    P = recursion(V.split(batch), 12, alpha)
+    torch.testing.assert_close(P, projector(V.T @ V, alpha), rtol=0, atol=1e-8)
+    assert torch.equal(P, P.T)
 
 
-def test_batch_mean_is_the_recursion_on_mean_rows(task):
+def test_batch_mean_equals_the_recursion_on_the_means_of_the_batches(task):
     V, _ = task(50, 12, 2)
     means = [batch.mean(dim=0, keepdim=True) for batch in V.split(8)]
-    found = recursion(V.split(8), 12, 0.1, batch_mean=True)
-    torch.testing.assert_close(found, recursion(means, 12, 0.1), rtol=0, atol=1e-12)
-    assert free_share(found) > free_share(recursion(V.split(8), 12, 0.1))
-    assert torch.equal(found, found.T)
+    P = recursion(V.split(8), 12, 0.1, batch_mean=True)
+    torch.testing.assert_close(P, recursion(means, 12, 0.1), rtol=0, atol=1e-12)
+    assert free_share(P) > free_share(recursion(V.split(8), 12, 0.1))
+    assert torch.equal(P, P.T)
 
 
-def test_old_directions_are_closed_and_unused_ones_stay_free(task):
+def test_used_directions_are_blocked_and_unused_ones_stay_free(task):
     V, _ = task(60, 12, 2, rank=4)
     P = projector(V.T @ V, 1e-6)
     unused = torch.linalg.svd(V)[2][4:]
@@ -52,7 +54,7 @@ def test_old_directions_are_closed_and_unused_ones_stay_free(task):
     assert free_share(P) == pytest.approx(8 / 12, abs=1e-5)
 
 
-def test_the_free_share_falls_as_data_is_seen(task):
+def test_the_free_share_falls_with_every_batch(task):
     V, _ = task(50, 12, 2)
     recursive = RecursiveProjector(12, 0.1)
     shares = [free_share(recursive.P)]
@@ -65,7 +67,7 @@ def test_the_free_share_falls_as_data_is_seen(task):
 
 
 @pytest.mark.parametrize("value", [-1.0, 2.0, torch.nan, torch.inf])
-def test_a_corrupted_projector_is_noticed_and_not_kept(task, value):
+def test_a_corrupted_projector_is_detected_and_not_updated(task, value):
     V, _ = task(10, 12, 2)
     recursive = RecursiveProjector(12, 0.1)
     recursive.update(V)
@@ -76,7 +78,7 @@ def test_a_corrupted_projector_is_noticed_and_not_kept(task, value):
     assert recursive.P is before
 
 
-def test_an_unchecked_projector_goes_on_and_its_health_can_be_asked_for(task):
+def test_an_unchecked_projector_continues_and_can_be_checked_later(task):
     V, _ = task(10, 12, 2)
     recursive = RecursiveProjector(12, 0.1, checked=False)
     recursive.update(V)
@@ -86,8 +88,8 @@ def test_an_unchecked_projector_goes_on_and_its_health_can_be_asked_for(task):
     assert not healthy(recursive.P)
 
 
-def test_the_recursion_runs_in_float64_whatever_the_features_are(task):
+def test_the_recursion_computes_in_float64_for_float32_features(task):
     V, _ = task(200, 12, 2)
-    found = recursion(V.float().split(10), 12, 1e-3)
+    P = recursion(V.float().split(10), 12, 1e-3)
     wide = V.float().double()
-    torch.testing.assert_close(found, projector(wide.T @ wide, 1e-3), rtol=0, atol=1e-8)
+    torch.testing.assert_close(P, projector(wide.T @ wide, 1e-3), rtol=0, atol=1e-8)

@@ -1,3 +1,5 @@
+"""Solving ridge regression: accuracy, precision and errors."""
+
 import pytest
 import torch
 
@@ -28,7 +30,7 @@ def test_the_ridge_means_the_same_at_any_scale(task, counted):
     torch.testing.assert_close(scores[0], scores[1])
 
 
-def test_where_nothing_is_learned_the_ridge_is_taken_as_it_is():
+def test_without_data_the_ridge_is_absolute():
     assert absolute_ridge(torch.zeros(3, 3), 0.5) == 0.5
 
 
@@ -48,7 +50,7 @@ def test_a_matrix_that_is_not_finite_is_refused(value):
 
 
 def test_float64_is_used_where_float32_is_not_precise_enough():
-    G = torch.ones(200, 200) * 1e4  # rank one; α is under the rounding of float32
+    G = torch.ones(200, 200) * 1e4  # rank one; α is below the rounding of float32
     assert torch.linalg.cholesky_ex(G + 1e-4 * torch.eye(200))[1].item() > 0
     lower = factor(G, 1e-4)
     assert lower.dtype == torch.float64
@@ -56,7 +58,7 @@ def test_float64_is_used_where_float32_is_not_precise_enough():
 
 
 def ill_conditioned(counted, dtype, width=300, condition=1e10):
-    """Statistics in this precision, and the system VᵀV of the same samples in float64; new samples, too."""
+    """Return statistics in this precision, G and Q of the same samples in float64, and new samples."""
     generator = torch.Generator().manual_seed(0)
     values = torch.logspace(0, -torch.tensor(condition).log10().item(), width, dtype=torch.float64)
     V = torch.randn(3000, width, generator=generator, dtype=torch.float64) * values
@@ -75,47 +77,52 @@ def direct(G, Q, alpha):
     return torch.linalg.solve(G + alpha * torch.eye(len(G), dtype=G.dtype), Q)
 
 
-def error(found, right):
-    return float((found.double() - right).norm() / right.norm())
+def error(beta, exact):
+    return float((beta.double() - exact).norm() / exact.norm())
 
 
 @pytest.fixture
 def factors(monkeypatch):
-    """The precisions in which something was factorised; every width counts as wide."""
+    """The precisions of all factorisations. Every width counts as wide."""
     monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 1)
-    made = []
-    monkeypatch.setattr(ridge, "cholesky", lambda G, alpha, dtype: made.append(dtype) or cholesky(G, alpha, dtype))
-    return made
+    precisions = []
+
+    def recording(G, alpha, dtype):
+        precisions.append(dtype)
+        return cholesky(G, alpha, dtype)
+
+    monkeypatch.setattr(ridge, "cholesky", recording)
+    return precisions
 
 
-def test_one_correction_is_nearly_a_float64_factor_for_the_same_statistics(counted, factors):
+def test_a_corrected_float32_factor_is_nearly_as_accurate_as_a_float64_factor(counted, factors):
     statistics, *_ = ill_conditioned(counted, torch.float32)
     alpha = absolute_ridge(statistics.G, 1e-3)
-    right = apply_inverse(factor(statistics.G, alpha, torch.float64), statistics.Q)
+    exact = apply_inverse(factor(statistics.G, alpha, torch.float64), statistics.Q)
     factors.clear()
-    assert error(solve(statistics.G, statistics.Q, alpha), right) < 1e-5
+    assert error(solve(statistics.G, statistics.Q, alpha), exact) < 1e-5
     assert factors == [torch.float32]
-    assert error(apply_inverse(factor(statistics.G, alpha), statistics.Q), right) > 1e-4
+    assert error(apply_inverse(factor(statistics.G, alpha), statistics.Q), exact) > 1e-4
 
 
 @pytest.mark.parametrize("roundings", [1.0, 4.0, 100.0])
-def test_ill_conditioned_features_in_float32_are_predicted_as_float64_does(counted, roundings):
+def test_ill_conditioned_features_in_float32_are_predicted_as_in_float64(counted, roundings):
     statistics, G, Q, new = ill_conditioned(counted, torch.float32)
     alpha = roundings * rounding(statistics.G, torch.float32)
-    scores, right = new @ solve(statistics.G, statistics.Q, alpha).double(), new @ direct(G, Q, alpha)
-    assert error(scores, right) < 1e-3
-    assert float((scores.argmax(dim=1) == right.argmax(dim=1)).double().mean()) >= 0.999
+    scores, exact = new @ solve(statistics.G, statistics.Q, alpha).double(), new @ direct(G, Q, alpha)
+    assert error(scores, exact) < 1e-3
+    assert float((scores.argmax(dim=1) == exact.argmax(dim=1)).double().mean()) >= 0.999
 
 
 @pytest.mark.parametrize("roundings", [4.0, 100.0, 1e5])
-def test_a_float32_factor_gives_the_accuracy_of_float64(counted, factors, roundings):
+def test_a_float32_factor_solves_float64_statistics_accurately(counted, factors, roundings):
     statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
     alpha = roundings * rounding(statistics.G, torch.float32)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
     assert factors == [torch.float32]
 
 
-def test_near_the_rounding_of_float32_nobody_tries_it(counted, factors):
+def test_a_ridge_near_the_rounding_of_float32_gets_a_float64_factor(counted, factors):
     statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
     alpha = 3.9 * rounding(statistics.G, torch.float32)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
@@ -131,30 +138,30 @@ def test_a_narrow_layer_in_float64_is_factorised_in_float64(counted, factors, mo
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e-25])
-def test_what_float32_cannot_hold_is_solved_in_float64(counted, factors, scale):
+def test_numbers_beyond_the_range_of_float32_are_solved_in_float64(counted, factors, scale):
     statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
     alpha = absolute_ridge(G, 1e-2)
-    found = solve(scale**2 * statistics.G, scale * statistics.Q, scale**2 * alpha)
-    assert error(scale * found, direct(G, Q, alpha)) < 1e-9
+    beta = solve(scale**2 * statistics.G, scale * statistics.Q, scale**2 * alpha)
+    assert error(scale * beta, direct(G, Q, alpha)) < 1e-9
 
 
-def test_corrections_that_do_not_shrink_give_way_to_a_float64_factor(counted, monkeypatch):
+def test_corrections_that_do_not_converge_are_replaced_by_a_float64_factor(counted, monkeypatch):
     monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 1)
     statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
     alpha = absolute_ridge(G, 1e-2)
-    made = []
+    precisions = []
 
     def poor_in_float32(G, alpha, dtype):
-        made.append(dtype)
+        precisions.append(dtype)
         return cholesky(1.5 * G if dtype == torch.float32 else G, alpha, dtype)
 
     monkeypatch.setattr(ridge, "cholesky", poor_in_float32)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
-    assert made == [torch.float32, torch.float64]
+    assert precisions == [torch.float32, torch.float64]
 
 
 @each_dtype
-def test_columns_are_corrected_group_by_group_with_the_same_result(counted, factors, monkeypatch, dtype):
+def test_correcting_columns_in_groups_gives_the_same_result(counted, factors, monkeypatch, dtype):
     statistics, G, *_ = ill_conditioned(counted, dtype)
     alpha = absolute_ridge(G, 1e-2)
     whole = solve(statistics.G, statistics.Q, alpha)
@@ -165,7 +172,7 @@ def test_columns_are_corrected_group_by_group_with_the_same_result(counted, fact
 
 
 @each_dtype
-def test_where_no_class_is_known_there_is_no_column(dtype):
+def test_without_classes_beta_has_no_columns(dtype):
     assert solve(torch.eye(3, dtype=dtype), torch.zeros(3, 0, dtype=dtype), 0.1).shape == (3, 0)
 
 

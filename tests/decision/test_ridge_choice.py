@@ -1,3 +1,5 @@
+"""The choice of the ridge on held-out statistics, and the paths of errors that it uses."""
+
 import pytest
 import torch
 
@@ -6,10 +8,14 @@ from if2net.decision.ridge_choice import (
     DEFAULT_RIDGE,
     ENOUGH_HELD_OUT,
     LARGEST_RIDGE,
+    NARROW,
     SLACK,
     SLACK_OF_SOME,
     SMALLEST_RIDGE,
+    EigenPath,
+    RidgePath,
     choose_ridge,
+    ridge_path,
     smallest_ridge,
 )
 from if2net.decision.statistics import one_hot
@@ -20,7 +26,7 @@ each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 
 def labelled(counted, kind, seed, dtype):
-    """100 samples of 60 features: labels that are pure noise, or written into four of the features."""
+    """Count 100 samples of 60 features to fit and 100 held out: labels are noise, or visible in four features."""
     generator = torch.Generator().manual_seed(seed)
     V = torch.randn(200, 60, generator=generator, dtype=dtype)
     y = torch.randint(0, 4, (200,), generator=generator)
@@ -30,32 +36,32 @@ def labelled(counted, kind, seed, dtype):
 
 
 def held_out_error(fitting, held, alpha):
-    """‖V_hβ − Y_h‖²/n_h with β solved directly."""
+    """Return ‖V_hβ − Y_h‖²/n_h with β solved for this α alone."""
     beta = solve(fitting.G, fitting.Q, alpha)
     fitted = (beta * (symmetric(held.G) @ beta)).sum() - 2 * (beta * held.Q).sum()
     return float(fitted + held.samples) / held.samples
 
 
 @pytest.mark.parametrize("held_samples", [0, 1, ENOUGH_HELD_OUT - 1])
-def test_too_few_held_out_samples_leave_the_default_ridge(counted, task, held_samples):
+def test_too_few_held_out_samples_give_the_default_ridge(counted, task, held_samples):
     V, y = task(60, 8, 4)
     assert choose_ridge(counted(V, y), counted(V[:held_samples], y[:held_samples])) == DEFAULT_RIDGE
 
 
-def test_nothing_to_fit_leaves_the_default_ridge(counted, task):
+def test_no_samples_to_fit_give_the_default_ridge(counted, task):
     V, y = task(60, 8, 4)
     assert choose_ridge(counted(V[:0], y[:0]), counted(V, y)) == DEFAULT_RIDGE
 
 
 @each_dtype
 @pytest.mark.parametrize("seed", range(3))
-def test_noise_asks_for_a_large_ridge_and_clean_data_for_a_small_one(counted, dtype, seed):
+def test_noise_gets_a_large_ridge_and_clean_data_a_small_one(counted, dtype, seed):
     noise, clean = (choose_ridge(*labelled(counted, kind, seed, dtype)) for kind in ("noise", "clean"))
     assert 1 <= noise <= LARGEST_RIDGE
     assert SMALLEST_RIDGE[dtype] * 0.99 <= clean <= 1e-4
 
 
-def test_the_chosen_ridge_fits_the_held_out_samples_nearly_as_well_as_any_decade(counted, task):
+def test_the_chosen_ridge_fits_held_out_samples_nearly_as_well_as_the_best(counted, task):
     V, y = task(120, 40, 4)
     fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])
 
@@ -65,7 +71,7 @@ def test_the_chosen_ridge_fits_the_held_out_samples_nearly_as_well_as_any_decade
     assert error(choose_ridge(fitting, held)) <= 1.01 * SLACK * min(error(10.0**decade) for decade in range(-8, 3))
 
 
-def test_less_slack_chooses_a_larger_ridge_and_none_the_best(counted, task):
+def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(counted, task):
     V, y = task(120, 40, 4)
     fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])
     best, near, wide = (choose_ridge(fitting, held, slack) for slack in (1.0, SLACK_OF_SOME, 2.0))
@@ -75,7 +81,7 @@ def test_less_slack_chooses_a_larger_ridge_and_none_the_best(counted, task):
     assert least <= 1.001 * min(less, more)
 
 
-def test_a_gram_matrix_that_no_ridge_can_mend_still_ends_the_search(counted, task):
+def test_the_search_ends_where_no_ridge_makes_G_positive_definite(counted, task):
     V, y = task(60, 8, 4)
     broken = counted(V, y)
     broken.G[0, 0] = -1000.0
@@ -83,7 +89,7 @@ def test_a_gram_matrix_that_no_ridge_can_mend_still_ends_the_search(counted, tas
 
 
 @each_dtype
-def test_a_dominant_direction_asks_for_a_ridge_above_the_rounding_of_G(counted, task, dtype):
+def test_a_dominant_direction_gets_a_ridge_above_the_rounding_of_G(counted, task, dtype):
     V, y = task(2000, 300, 4, rank=20)
     V = (V + 30).to(dtype)  # a large mean: one eigenvalue is far above all others, and most are zero
     fitting, held = counted(V[::2], y[::2]), counted(V[1::2], y[1::2])
@@ -103,9 +109,79 @@ def test_a_given_ridge_below_the_rounding_of_G_is_refused():
     check_ridge(G.double(), absolute_ridge(G, 1e-6))
 
 
-def test_with_nothing_to_choose_by_the_ridge_is_still_above_the_rounding(counted):
+def test_the_default_ridge_is_raised_above_the_rounding_of_G(counted):
     V = 1e6 + torch.randn(9, 4000, generator=torch.Generator().manual_seed(0))
-    few = counted(V, torch.zeros(9, dtype=torch.int64))
-    assert (
-        choose_ridge(few, counted(V[:1], torch.zeros(1, dtype=torch.int64))) == smallest_ridge(few.G) > DEFAULT_RIDGE
-    )
+    y = torch.zeros(9, dtype=torch.int64)
+    fitting, held = counted(V, y), counted(V[:1], y[:1])
+    assert choose_ridge(fitting, held) == smallest_ridge(fitting.G) > DEFAULT_RIDGE
+
+
+# ---------------------------------------------------------------------- paths
+
+
+def path_of(counted, task, dtype, *, width=300):
+    V, y = task(400, width, 5)
+    V = (V * torch.logspace(0, -2, width)).to(dtype)  # the spectrum falls, as that of real features does
+    fitting, held = counted(V[::2], y[::2]), counted(V[1::2], y[1::2])
+    centre = absolute_ridge(fitting.G, 1e-3)
+    return RidgePath(fitting, held, centre), fitting, held, centre
+
+
+@each_dtype
+@pytest.mark.parametrize("decades", [-1.5, -1.0, 0.0, 1.0, 1.5])
+def test_the_error_on_the_path_equals_that_of_a_separate_solve(counted, task, dtype, decades):
+    path, fitting, held, centre = path_of(counted, task, dtype)
+    alpha = centre * 10**decades
+    assert path.error(alpha) == pytest.approx(held_out_error(fitting, held, alpha), rel=2e-3)
+
+
+def test_the_path_is_exact_at_its_centre(counted, task):
+    path, fitting, _, centre = path_of(counted, task, torch.float64)
+    beta = torch.einsum("cis,ci->sc", path.K, path.coordinates(centre))
+    torch.testing.assert_close(beta, solve(fitting.G, fitting.Q, centre), rtol=1e-8, atol=1e-10)
+
+
+@each_dtype
+def test_the_lanczos_basis_is_orthonormal(counted, task, dtype):
+    path, *_ = path_of(counted, task, dtype)
+    gram = torch.einsum("cis,cjs->cij", path.K, path.K)
+    torch.testing.assert_close(gram, torch.eye(gram.shape[1], dtype=dtype).expand_as(gram), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_fewer_features_than_lanczos_steps_give_an_exact_path(counted, task, width):
+    path, fitting, held, centre = path_of(counted, task, torch.float64, width=width)
+    assert path.error(10 * centre) == pytest.approx(held_out_error(fitting, held, 10 * centre), rel=1e-8)
+
+
+def test_a_class_that_only_held_out_samples_have_gets_a_score_of_zero(counted, task):
+    V, y = task(200, 20, 3)
+    only_two = y < 2
+    path = RidgePath(counted(V[only_two], y[only_two]), counted(V, y), 1.0)
+    assert path.coordinates(3.0)[2].abs().max() == 0
+    assert path.error(3.0) > 0
+
+
+@each_dtype
+@pytest.mark.parametrize("decades", [-3.0, 0.0, 3.0])
+def test_an_eigendecomposition_gives_the_exact_error_of_any_ridge(counted, task, dtype, decades):
+    _, fitting, held, centre = path_of(counted, task, dtype, width=40)
+    alpha = centre * 10**decades
+    error = EigenPath(fitting, held, centre).error(alpha)
+    tolerance = 1e-3 if dtype == torch.float32 else 1e-8
+    assert error == pytest.approx(held_out_error(fitting, held, alpha), rel=tolerance)
+
+
+def test_both_paths_refuse_a_matrix_that_is_not_positive_definite_or_not_finite(counted, task):
+    for value in (-5.0, torch.nan, torch.inf):
+        _, fitting, held, _ = path_of(counted, task, torch.float32, width=20)
+        fitting.G[3, 3] = value
+        for kind in (RidgePath, EigenPath):
+            with pytest.raises(NumericalError, match="not positive definite"):
+                kind(fitting, held, 1e-3)
+
+
+@pytest.mark.parametrize(("width", "kind"), [(NARROW, EigenPath), (NARROW + 1, RidgePath)])
+def test_the_width_determines_the_kind_of_path(counted, task, width, kind):
+    _, fitting, held, centre = path_of(counted, task, torch.float32, width=width)
+    assert type(ridge_path(fitting, held, centre)) is kind

@@ -1,4 +1,4 @@
-"""A few samples for a wide layer: β moves by the recursion, and is what a solve of its own would give."""
+"""A few samples for a wide analytic layer: β is updated without a new factorisation."""
 
 import pytest
 import torch
@@ -10,12 +10,16 @@ from if2net.decision.ridge import solve
 
 @pytest.fixture
 def factorised(monkeypatch):
-    """How often a whole layer was factorised."""
-    made = []
+    """The α of every factorisation of a whole layer. A width of 10 counts as wide."""
+    alphas, original = [], analytic.factor
+
+    def recording(G, alpha):
+        alphas.append(alpha)
+        return original(G, alpha)
+
     monkeypatch.setattr(analytic, "WIDE", 10)
-    original = analytic.factor
-    monkeypatch.setattr(analytic, "factor", lambda G, alpha: made.append(alpha) or original(G, alpha))
-    return made
+    monkeypatch.setattr(analytic, "factor", recording)
+    return alphas
 
 
 def learned(V, y, held, classes=4, dtype=torch.float64):
@@ -25,7 +29,7 @@ def learned(V, y, held, classes=4, dtype=torch.float64):
     return layer
 
 
-def few_at_a_time(layer, V, y, held, size, classes=4):
+def update_in_parts(layer, V, y, held, size, classes=4):
     for part in torch.arange(len(V)).split(size):
         layer.update(V[part].to(layer.G.dtype), y[part], held[part], classes)
         _ = layer.beta
@@ -33,14 +37,14 @@ def few_at_a_time(layer, V, y, held, size, classes=4):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])
 @pytest.mark.parametrize("size", [1, 4])
-def test_few_samples_cost_no_factorisation_and_give_the_same_beta(task, factorised, dtype, tolerance, size):
+def test_a_few_samples_need_no_factorisation_and_give_the_same_beta(task, factorised, dtype, tolerance, size):
     V, y = task(1020, 40, 4)
     held = torch.arange(1020) % 10 == 0
     layer = learned(V[:1000], y[:1000], held[:1000], dtype=dtype)
-    few_at_a_time(layer, V[1000:1004], y[1000:1004], held[1000:1004], size)  # from here on the factor is kept
+    update_in_parts(layer, V[1000:1004], y[1000:1004], held[1000:1004], size)  # from here on the factor is kept
     alpha = factorised[-1]
     factorised.clear()
-    few_at_a_time(layer, V[1004:1016], y[1004:1016], held[1004:1016], size)
+    update_in_parts(layer, V[1004:1016], y[1004:1016], held[1004:1016], size)
     assert factorised == []
     expected = solve(V[:1016].T @ V[:1016], layer.Q.double(), alpha)
     error = float((layer.beta.double() - expected).norm() / expected.norm())
@@ -48,11 +52,11 @@ def test_few_samples_cost_no_factorisation_and_give_the_same_beta(task, factoris
     assert int(layer.counts.sum()) == 1016
 
 
-def test_a_class_may_appear_in_a_few_samples(task, factorised):
+def test_a_few_samples_can_add_a_class(task, factorised):
     V, y = task(1006, 20, 3)
     held = torch.zeros(1006, dtype=torch.bool)
     layer = learned(V[:1000], y[:1000], held[:1000], classes=3)
-    few_at_a_time(layer, V[1000:1002], y[1000:1002], held[:2], 1, classes=3)
+    update_in_parts(layer, V[1000:1002], y[1000:1002], held[:2], 1, classes=3)
     y[1002:] = 3
     layer.update(V[1002:], y[1002:], held[1002:], 4)
     assert layer.beta.shape == (20, 4)
@@ -60,40 +64,40 @@ def test_a_class_may_appear_in_a_few_samples(task, factorised):
     torch.testing.assert_close(layer.beta, whole.beta, rtol=1e-2, atol=1e-4)
 
 
-def test_beta_is_solved_again_when_too_much_is_new(task, factorised):
+def test_beta_is_solved_again_when_many_samples_are_new(task, factorised):
     V, y = task(1100, 20, 4)
     held = torch.arange(1100) % 10 == 0
     layer = learned(V[:1000], y[:1000], held[:1000])
-    few_at_a_time(layer, V[1000:], y[1000:], held[1000:], 5)
+    update_in_parts(layer, V[1000:], y[1000:], held[1000:], 5)
     assert 2 <= len(factorised) <= 8
     assert not layer._is_few(100)
 
 
-def test_large_samples_move_the_ridge_and_are_not_few(task, factorised):
+def test_beta_is_solved_again_when_large_samples_change_the_ridge(task, factorised):
     V, y = task(1010, 20, 4)
     V[1004:] *= 30
     held = torch.arange(1010) % 10 == 0
     layer = learned(V[:1000], y[:1000], held[:1000])
-    few_at_a_time(layer, V[1000:], y[1000:], held[1000:], 2)
+    update_in_parts(layer, V[1000:], y[1000:], held[1000:], 2)
     torch.testing.assert_close(layer.beta, learned(V, y, held).beta, rtol=1e-6, atol=1e-9)
 
 
-def test_a_copy_of_the_statistics_alone_is_solved_anew(task, factorised):
+def test_a_copy_of_the_statistics_is_solved_again(task, factorised):
     V, y = task(1010, 20, 4)
     held = torch.arange(1010) % 10 == 0
     layer = learned(V[:1000], y[:1000], held[:1000])
-    few_at_a_time(layer, V[1000:], y[1000:], held[1000:], 1)
+    update_in_parts(layer, V[1000:], y[1000:], held[1000:], 1)
     copy = layer.empty()
     copy.restore(dict(layer.tensors()))
     torch.testing.assert_close(copy.beta, learned(V, y, held).beta, rtol=1e-9, atol=1e-12)
 
 
-def test_a_narrow_layer_is_solved_again(task):
+def test_a_narrow_layer_is_always_solved_again(task):
     V, y = task(1000, 20, 4)
     assert not learned(V, y, y < 0)._is_few(1)
 
 
-def test_gains_are_those_of_the_grown_matrix(task):
+def test_the_gain_is_that_of_the_grown_matrix(task):
     V, _ = task(30, 12, 4)
     M = torch.eye(12, dtype=torch.float64)
     inverse = UpdatedInverse(torch.linalg.cholesky(M))
