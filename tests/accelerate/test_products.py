@@ -1,4 +1,4 @@
-"""Products of halves are as good as float32's, on whatever scale the numbers are. (On a CPU, which emulates them.)"""
+"""Products of split float16 numbers are as accurate as those of float32 at any scale. A CPU emulates them here."""
 
 import pytest
 import torch
@@ -9,19 +9,19 @@ from if2net.accelerate.products import FEWEST, PIECE, Factor, Halves, product
 from if2net.decision.statistics import Statistics, one_hot
 from if2net.decision.symmetric import BLOCK_OF_HALVES, add_gram, add_gram_of_halves, symmetric, zeros
 
-# Of errors relative to ‖a‖‖b‖, which for G is √(Gᵢᵢ Gⱼⱼ).
+# The largest error allowed, relative to ‖a‖‖b‖, which for G is √(Gᵢᵢ Gⱼⱼ).
 BOUND = 2.0**-20
 
 
-def as_good(ours, plain):
-    """Within four times of float32's error, or of one rounding where there is less: a sum that is but one term."""
+def as_accurate(ours, plain):
+    """Return whether the error is within four times that of float32, or of one rounding where that is larger."""
     least = torch.finfo(torch.float32).eps
     return float(ours.max()) < min(BOUND, 4 * max(float(plain.max()), least))
 
 
 @pytest.fixture
 def halves_everywhere(monkeypatch):
-    """As on a GPU with tensor cores."""
+    """Use halves on the CPU, as on a GPU with tensor cores."""
     monkeypatch.setattr(products, "available", lambda device: True)
     monkeypatch.setattr(products, "_has_tensor_cores", lambda device: True)
 
@@ -31,13 +31,13 @@ def random(*shape, seed=0):
 
 
 def scaled(kind, terms):
-    """A and B whose numbers differ in size in all the ways that could cost bits."""
+    """Return A and B with sizes that differ in one of the ways that could cost precision."""
     A, B = random(60, terms), random(terms, 50, seed=1)
     if kind == "positive":  # sums that grow
         return A.abs(), B.abs()
     if kind == "rows and columns":
         return A * torch.logspace(-15, 15, 60)[:, None], B * torch.logspace(12, -12, 50)
-    if kind == "terms":  # few of them matter
+    if kind == "terms":  # a few of them dominate
         return A * torch.logspace(-6, 6, terms), B * torch.logspace(6, -6, terms)[:, None]
     if kind == "one large":
         A[:, 3], B[5] = 1e6, 1e-6
@@ -50,9 +50,9 @@ def scaled(kind, terms):
     return A, B
 
 
-def errors(found, A, B):
+def errors(result, A, B):
     exact, size = A.double() @ B.double(), A.double().norm(dim=1, keepdim=True) * B.double().norm(dim=0)
-    return (found.double() - exact).abs() / size
+    return (result.double() - exact).abs() / size
 
 
 @pytest.mark.usefixtures("halves_everywhere")
@@ -60,25 +60,25 @@ def errors(found, A, B):
 @pytest.mark.parametrize(
     "kind", ["normal", "positive", "rows and columns", "terms", "one large", "nearly dependent", "half zeros"]
 )
-def test_a_product_of_halves_is_as_good_as_float32s(kind, terms):
+def test_a_product_of_halves_is_as_accurate_as_one_of_float32(kind, terms):
     A, B = scaled(kind, terms)
     ours, plain = errors(product(A, B), A, B), errors(A @ B, A, B)
-    assert as_good(ours, plain)
+    assert as_accurate(ours, plain)
     assert kind == "one large" or float(ours.square().mean()) < 4**2 * float(plain.square().mean())
 
 
 @pytest.mark.usefixtures("halves_everywhere")
 @pytest.mark.parametrize("kind", ["normal", "positive", "terms", "one large", "nearly dependent"])
-def test_the_gram_matrix_of_halves_is_as_good_as_float32s(kind):
+def test_a_gram_matrix_of_halves_is_as_accurate_as_one_of_float32(kind):
     V = scaled(kind, 700)[0].T * torch.logspace(-9, 9, 60)  # condition numbers far beyond 1e10
     G, plain = zeros(60, torch.float32, "cpu"), zeros(60, torch.float32, "cpu")
     add_gram_of_halves(G, Halves(V, 0), 1)
     add_gram(plain, V, 1)
-    assert as_good(*(errors(symmetric(found), V.T, V) for found in (G, plain)))
+    assert as_accurate(*(errors(symmetric(gram), V.T, V) for gram in (G, plain)))
 
 
 @pytest.mark.usefixtures("halves_everywhere")
-def test_statistics_of_halves_are_those_of_float32_and_take_back_what_they_were_given():
+def test_statistics_of_halves_equal_those_of_float32_and_subtract_exactly():
     width, classes = BLOCK_OF_HALVES + 35, 5
     V, y = random(PIECE + 300, width), torch.arange(PIECE + 300) % classes
     counted = Statistics(width)
@@ -101,21 +101,20 @@ def test_a_row_of_a_product_does_not_depend_on_the_others():
 
 
 @pytest.mark.usefixtures("halves_everywhere")
-def test_a_factor_that_was_made_ready_gives_the_same_bits_for_every_batch():
+def test_a_prepared_factor_gives_the_same_bits_for_every_batch():
     B = random(400, 32, seed=1)
-    ready = Factor(B)
+    prepared = Factor(B)
     for seed in (0, 2):
         A = random(64, 400, seed=seed)
-        assert torch.equal(product(A, ready, B[0]), product(A, B, B[0]))
+        assert torch.equal(product(A, prepared, B[0]), product(A, B, B[0]))
 
 
 @pytest.mark.usefixtures("halves_everywhere")
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-def test_what_is_not_finite_never_becomes_finite(value):
+def test_values_that_are_not_finite_stay_so(value):
     A, B = random(20, 300), random(300, 30, seed=1)
     A[4, 7] = B[9, 2] = value
-    found, expected = product(A, B), A @ B
-    assert torch.equal(found.isfinite(), expected.isfinite())
+    assert torch.equal(product(A, B).isfinite(), (A @ B).isfinite())
     G = zeros(30, torch.float32, "cpu")
     add_gram_of_halves(G, Halves(B, 0), 1)
     assert torch.equal(symmetric(G).isfinite(), (B.T @ B).isfinite())
@@ -123,7 +122,7 @@ def test_what_is_not_finite_never_becomes_finite(value):
 
 @pytest.mark.usefixtures("halves_everywhere")
 @pytest.mark.parametrize("size", [0.0, 1e-38, 1e-42, 1e-20, 1e15, 3e18])
-def test_the_smallest_and_the_largest_numbers_are_multiplied(size):
+def test_very_small_and_very_large_numbers_are_multiplied_accurately(size):
     A, B = size * random(20, 300), random(300, 30, seed=1)
     torch.testing.assert_close(product(A, B), A @ B, rtol=1e-4, atol=1e-5 * size + 1e-42)
 
@@ -136,20 +135,20 @@ def test_a_sum_too_large_for_float32_is_infinite():
 
 
 @pytest.mark.usefixtures("halves_everywhere")
-def test_only_long_float32_products_are_made_of_halves():
+def test_only_long_float32_products_use_halves():
     assert products.by_halves(random(2, 2), FEWEST)
     assert not products.by_halves(random(2, 2), FEWEST - 1)
     assert not products.by_halves(random(2, 2).double(), FEWEST)
 
 
-def test_a_cpu_has_no_tensor_cores():
+def test_a_cpu_does_not_use_halves():
     assert not products.by_halves(random(2, 2), 10 * FEWEST)
     A, B = random(20, 300), random(300, 30, seed=1)
     assert torch.equal(product(A, B), A @ B)
     assert torch.equal(product(A, B, B[0]), torch.addmm(B[0], A, B))
 
 
-def test_a_learner_of_halves_scores_as_one_of_float32_and_by_the_sample_alone(request):
+def test_a_learner_with_halves_scores_like_float32_and_by_the_sample_alone(request):
     X, y = random(1200, 300), torch.arange(1200).numpy() % 4
     X[:, :4] += 3 * torch.eye(4)[torch.arange(1200) % 4]
     plain = IF2Net(width=400, device="cpu").learn(X[:1000], y[:1000])

@@ -1,4 +1,4 @@
-"""Samples that stay in host memory are learned like any other. (On a CPU, to which blocks are copied as to a GPU.)"""
+"""Samples streamed from host memory are learned like all others. Here blocks are copied to a CPU instead of a GPU."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from if2net import learner as learner_module
-from if2net.accelerate import streaming as streamed
+from if2net.accelerate import streaming as streaming_module
 from if2net.accelerate.streaming import Streamed, worth_streaming
 from if2net.decision import analytic
 from if2net.errors import InputError
@@ -22,23 +22,22 @@ def stream(source, dtype=torch.float32):
 
 @pytest.fixture
 def streaming(monkeypatch):
-    """As on a GPU: what has more than 64 rows is streamed."""
+    """Stream data with more than 64 rows, as on a GPU."""
     monkeypatch.setattr(learner_module, "worth_streaming", lambda X, device: len(X) > 64)
-    monkeypatch.setattr(streamed, "ROWS", 64)
+    monkeypatch.setattr(streaming_module, "ROWS", 64)
     monkeypatch.setitem(learner_module.COUNTING_BLOCK, "cpu", 64)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 20, 50])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8, torch.bool])
-def test_the_blocks_are_the_samples_as_often_as_they_are_gone_over(rows, dtype):
+def test_every_iteration_yields_all_samples_in_order(rows, dtype):
     source = (torch.arange(60).reshape(3, 20).T % 7).to(dtype)  # not contiguous
     blocks = stream(source).split(rows)
     for _ in range(2):
-        found = torch.cat([block.clone() for block in blocks])
-        assert torch.equal(found, source.float())
+        assert torch.equal(torch.cat([block.clone() for block in blocks]), source.float())
 
 
-def test_a_slot_is_written_to_when_its_last_block_is_done_with_and_read_when_the_copy_is_there(monkeypatch):
+def test_a_slot_is_overwritten_after_its_use_and_read_after_its_copy(monkeypatch):
     log = []
 
     class Stream:
@@ -71,20 +70,20 @@ def test_a_slot_is_written_to_when_its_last_block_is_done_with_and_read_when_the
         Event=Event,
     )
     monkeypatch.setattr(torch, "get_device_module", lambda device: fake)
-    for place, _ in enumerate(streamed._copies(torch.ones(3, 2), 1, CPU)):
+    for place, _ in enumerate(streaming_module._copies(torch.ones(3, 2), 1, CPU)):
         log.append(f"block {place}")
 
-    def sent(slot):
+    def copy_to(slot):
         return [f"host waits for copied {slot}", f"copying waits for used {slot}", f"copying has copied {slot}"]
 
     assert log == [
         "copying waits for working",
-        *sent(0),
-        *sent(1),
+        *copy_to(0),
+        *copy_to(1),
         "working waits for copied 0",
         "block 0",
         "working has used 0",
-        *sent(0),
+        *copy_to(0),
         "working waits for copied 1",
         "block 1",
         "working has used 1",
@@ -95,7 +94,7 @@ def test_a_slot_is_written_to_when_its_last_block_is_done_with_and_read_when_the
     ]
 
 
-def test_what_is_not_good_is_found_without_a_pass_of_its_own_and_explained():
+def test_bad_samples_are_detected_during_the_iteration_and_explained():
     source = torch.ones(20, 3)
     source[17, 1] = torch.nan
     explained = []
@@ -108,8 +107,8 @@ def test_what_is_not_good_is_found_without_a_pass_of_its_own_and_explained():
     stream(torch.ones(20, 3)).check()
 
 
-def test_only_what_is_long_and_not_on_the_gpu_is_streamed():
-    long = torch.zeros(streamed.ROWS + 1, 1)
+def test_only_long_data_outside_the_gpu_is_streamed():
+    long = torch.zeros(streaming_module.ROWS + 1, 1)
     assert worth_streaming(long, torch.device("cuda"))
     assert not worth_streaming(long[1:], torch.device("cuda"))
     assert not worth_streaming(long.to("meta"), torch.device("cuda"))
@@ -125,9 +124,9 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
-def test_a_streamed_task_is_learned_like_any_other(new_learner, digits, settings, request):
+def test_a_streamed_task_is_learned_like_one_in_memory(new_learner, digits, settings, request):
     X, y = digits[0][:400], digits[1][:400]
-    X = X + np.random.default_rng(0).uniform(size=X.shape)  # pixels that never move would have weights of rounding
+    X = X + np.random.default_rng(0).uniform(size=X.shape)  # a constant pixel would have weights of pure rounding
     settings = {"dtype": "float64", **settings}
     whole = new_learner(**settings).learn(X[:200], y[:200]).learn(X[200:], y[200:])
     request.getfixturevalue("streaming")
@@ -138,7 +137,7 @@ def test_a_streamed_task_is_learned_like_any_other(new_learner, digits, settings
         assert int(learner.decision.counts.sum()) == 200
 
 
-def test_streamed_predictions_are_the_same_to_the_bit(new_learner, digits, request):
+def test_streamed_predictions_are_equal_to_the_bit(new_learner, digits, request):
     X, y = digits
     learner = new_learner().learn(X[:300], y[:300])
     scores = learner.scores(X)
@@ -169,7 +168,7 @@ def test_a_bad_value_in_a_late_block_changes_nothing(new_learner, digits, unchan
 
 
 @pytest.mark.usefixtures("streaming")
-def test_values_too_far_from_the_first_data_are_refused_in_a_stream_as_well(new_learner, digits, unchanged):
+def test_values_too_far_from_the_first_data_are_refused_in_a_stream(new_learner, digits, unchanged):
     X, y = digits[0][:300], digits[1][:300]
     far = X.copy()
     far[250, 3] = 1e30
@@ -181,7 +180,7 @@ def test_values_too_far_from_the_first_data_are_refused_in_a_stream_as_well(new_
 
 
 @pytest.mark.usefixtures("streaming")
-def test_a_wide_learner_stays_as_it_was_when_a_stream_is_bad(new_learner, digits, unchanged, monkeypatch):
+def test_a_bad_stream_leaves_a_wide_learner_unchanged(new_learner, digits, unchanged, monkeypatch):
     monkeypatch.setattr(analytic, "WIDE", 10)
     X, y = digits[0][:300], digits[1][:300]
     bad = X.copy()

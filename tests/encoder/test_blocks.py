@@ -1,3 +1,5 @@
+"""Layers of random blocks: their text form and their weights."""
+
 import pytest
 import torch
 
@@ -15,12 +17,12 @@ def draw(seed=0, *, inputs=9, blocks=None, distribution="uniform", scale=1.0):
 @pytest.mark.parametrize(
     ("text", "blocks"), [("10x10", Blocks(10, 10)), (" 25X4 ", Blocks(25, 4)), ("300", Blocks(300, 1))]
 )
-def test_a_layer_is_read_from_text(text, blocks):
+def test_a_layer_is_parsed_from_text(text, blocks):
     assert Blocks.parse(text) == blocks
 
 
 @pytest.mark.parametrize("text", ["", "x10", "ten", "10x10x10", "2.5", "0x4", "4x0", "-3"])
-def test_text_that_is_no_layer_is_refused_with_its_name(text):
+def test_text_that_is_not_a_layer_is_refused(text):
     with pytest.raises(ConfigurationError, match=r"layer .*\.$"):
         Blocks.parse(text)
 
@@ -37,20 +39,20 @@ def test_weights_have_one_row_per_input_and_one_for_the_bias(distribution):
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.25])
-def test_uniform_weights_fill_the_range_and_stay_within_it(scale):
+def test_uniform_weights_fill_their_range(scale):
     weights = draw(inputs=50, scale=scale)
     assert 0.95 * scale < weights.abs().max() <= scale
     assert weights.mean().abs() < 0.05 * scale
 
 
 @pytest.mark.parametrize("inputs", [4, 400])
-def test_normal_weights_give_the_same_spread_of_responses_at_any_width(inputs):
+def test_normal_weights_give_responses_of_the_same_spread_for_any_number_of_inputs(inputs):
     weights = draw(inputs=inputs, blocks=Blocks(500, 1), distribution="normal", scale=2.0)
     samples = torch.randn(300, inputs, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     assert float((samples @ weights[:-1]).std()) == pytest.approx(2.0, rel=0.15)
     assert float(weights[-1].std()) == pytest.approx(0.5, rel=0.15)
 
 
-def test_the_seed_decides_the_weights():
+def test_the_seed_determines_the_weights():
     assert torch.equal(draw(seed=3), draw(seed=3))
     assert not torch.equal(draw(seed=3), draw(seed=4))

@@ -1,3 +1,5 @@
+"""The dense encoder: frozen random layers, the tweak, and the columns beside them."""
+
 from dataclasses import replace
 
 import pytest
@@ -31,7 +33,7 @@ def with_ones(V):
 @pytest.mark.parametrize("depth", [0, 1, 2, 3])
 @pytest.mark.parametrize("tweaked", [False, True])
 @pytest.mark.parametrize("extra", [{"direct": True}, {"bias": True}, {"bias": True, "direct": True, "centre": True}])
-def test_width_is_the_number_of_columns(depth, tweaked, extra):
+def test_the_width_is_the_number_of_columns(depth, tweaked, extra):
     X = samples()
     encoder = started(replace(PAPER, layers=LAYERS[:depth], tweaked=tweaked, **extra), X)
     V = encoder.encode(X, encoder.tweak([X]))
@@ -40,7 +42,7 @@ def test_width_is_the_number_of_columns(depth, tweaked, extra):
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_without_a_tweak_every_layer_is_the_activation_of_the_frozen_weights(activation):
+def test_without_a_tweak_every_layer_applies_the_frozen_weights_and_the_activation(activation):
     X = samples()
     encoder = started(replace(PAPER, activation=activation, tweaked=False), X)
     V = X
@@ -50,13 +52,13 @@ def test_without_a_tweak_every_layer_is_the_activation_of_the_frozen_weights(act
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_with_a_tweak_every_layer_has_the_lasso_weights_of_its_blocks(activation):
+def test_with_a_tweak_every_layer_uses_the_lasso_weights_of_its_blocks(activation):
     X = samples()
     activate = getattr(torch, activation)
     encoder = started(replace(PAPER, activation=activation), X)
-    found = encoder.tweak([X])
+    tweak = encoder.tweak([X])
     V = X
-    for blocks, weights, tweaked in zip(LAYERS, encoder.weights, found, strict=True):
+    for blocks, weights, tweaked in zip(LAYERS, encoder.weights, tweak, strict=True):
         target = with_ones(V)
         rows = []
         for block in activate(target @ weights).split(blocks.nodes, dim=1):
@@ -64,18 +66,18 @@ def test_with_a_tweak_every_layer_has_the_lasso_weights_of_its_blocks(activation
             rows.append(torch.from_numpy(model.fit(block.numpy(), target.numpy()).coef_))
         torch.testing.assert_close(tweaked, torch.cat(rows, dim=1), rtol=0, atol=1e-5)
         V = activate(target @ tweaked)
-    torch.testing.assert_close(encoder.encode(X, found), V)
+    torch.testing.assert_close(encoder.encode(X, tweak), V)
 
 
 @pytest.mark.parametrize("batch", [1, 13, 79])
-def test_the_tweak_is_the_same_for_one_batch_and_for_many(batch):
+def test_the_tweak_does_not_depend_on_the_batches(batch):
     X = samples()
     encoder = started(PAPER, X)
     for one, many in zip(encoder.tweak([X]), encoder.tweak(X.split(batch)), strict=True):
         torch.testing.assert_close(many, one, rtol=0, atol=1e-8)
 
 
-def test_the_tweak_follows_the_data_and_the_frozen_weights_do_not():
+def test_later_data_changes_the_tweak_but_not_the_frozen_weights():
     X, later = samples(), 5 + 3 * samples(seed=1)
     encoder = started(replace(PAPER, standardise="feature", centre=True), X)
     before = {name: tensor.clone() for name, tensor in encoder.tensors()}
@@ -88,7 +90,7 @@ def test_the_tweak_follows_the_data_and_the_frozen_weights_do_not():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_the_seed_decides_the_weights(dtype):
+def test_the_seed_determines_the_weights(dtype):
     X = samples(dtype=dtype)
     weights = [started(PAPER, X, seed).weights for seed in (7, 7, 8)]
     assert all(torch.equal(a, b) for a, b in zip(weights[0], weights[1], strict=True))
@@ -96,15 +98,15 @@ def test_the_seed_decides_the_weights(dtype):
     assert {layer.dtype for layer in weights[0]} == {dtype}
 
 
-def test_a_sample_is_encoded_alike_alone_and_among_others():
+def test_the_code_of_a_sample_does_not_depend_on_the_batch():
     X = samples()
     encoder = started(PAPER, X)
-    found = encoder.tweak([X])
-    one_by_one = torch.cat([encoder.encode(row, found) for row in X.split(1)])
-    torch.testing.assert_close(one_by_one, encoder.encode(X, found), rtol=0, atol=1e-12)
+    tweak = encoder.tweak([X])
+    one_by_one = torch.cat([encoder.encode(row, tweak) for row in X.split(1)])
+    torch.testing.assert_close(one_by_one, encoder.encode(X, tweak), rtol=0, atol=1e-12)
 
 
-def test_direct_link_and_bias_stand_beside_the_responses():
+def test_inputs_and_bias_are_appended_to_the_responses():
     X = samples()
     encoder = started(EncoderConfig(LAYERS[:1], standardise="none", direct=True, bias=True), X)
     V = encoder.encode(X, [])
@@ -112,14 +114,14 @@ def test_direct_link_and_bias_stand_beside_the_responses():
     assert bool((V[:, 26] == 1).all())
 
 
-def test_centred_responses_to_the_first_data_have_no_mean():
+def test_centred_responses_to_the_first_data_have_a_mean_of_zero():
     X = samples()
     encoder = started(EncoderConfig(LAYERS[:2], centre=True), X)
     assert encoder.encode(X, []).mean(dim=0).abs().max() < 1e-12
     assert encoder.encode(samples(seed=1), []).mean(dim=0).abs().max() > 1e-3
 
 
-def test_weights_that_follow_the_data_favour_the_directions_it_uses():
+def test_weights_that_follow_the_data_favour_its_main_directions():
     X = samples(count=500) * torch.tensor([10.0, 1, 1, 1, 1, 1], dtype=torch.float64)
     plain, following = (
         started(EncoderConfig((Blocks(200, 1),), standardise="none", follow=power), X).weights[0][:-1]
@@ -132,7 +134,7 @@ def test_weights_that_follow_the_data_favour_the_directions_it_uses():
     assert float((X @ following).square().sum()) == pytest.approx(float((X @ plain).square().sum()), rel=1e-6)
 
 
-def test_a_restored_encoder_encodes_alike():
+def test_a_restored_encoder_gives_the_same_codes():
     X = samples() * 100 ** torch.arange(6)
     encoder = started(EncoderConfig(LAYERS, centre=True, direct=True), X)
     restored = DenseEncoder(encoder.config, seed=99)
@@ -140,12 +142,12 @@ def test_a_restored_encoder_encodes_alike():
     assert torch.equal(restored.encode(3 * X, []), encoder.encode(3 * X, []))
 
 
-def test_an_encoder_that_has_seen_no_data_says_so():
+def test_encoding_before_start_is_refused():
     encoder = DenseEncoder(PAPER, seed=0)
     with pytest.raises(RuntimeError, match="call start with the first data"):
         encoder.encode(samples(), [])
 
 
-def test_an_unknown_activation_is_refused_with_the_close_one():
+def test_an_unknown_activation_is_refused_with_a_similar_name():
     with pytest.raises(ConfigurationError, match="no activation 'tan'; did you mean 'tanh'"):
         started(replace(PAPER, activation="tan"), samples())

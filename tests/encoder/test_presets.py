@@ -1,3 +1,5 @@
+"""The presets of the encoder, and the settings that replace their values."""
+
 import pytest
 import torch
 
@@ -7,7 +9,7 @@ from if2net.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_encodes_what_it_promises(preset):
+def test_every_preset_encodes_finite_features_of_its_width(preset):
     X = torch.rand(30, 12, generator=torch.Generator().manual_seed(0))
     encoder = DenseEncoder(encoder_config(preset, 12), seed=0)
     encoder.start(X)
@@ -16,7 +18,7 @@ def test_every_preset_encodes_what_it_promises(preset):
     assert bool(torch.isfinite(V).all())
 
 
-def test_the_paper_presets_are_the_paper():
+def test_the_paper_presets_have_the_settings_of_the_paper():
     paper, other = PRESETS["paper"], PRESETS["paper-25x4"]
     assert [layer.width for layer in paper.layers] == [layer.width for layer in other.layers] == [100, 100, 2000]
     for config in (paper, other):
@@ -26,7 +28,7 @@ def test_the_paper_presets_are_the_paper():
 
 
 @pytest.mark.parametrize(("inputs", "width"), [(1, 1000), (125, 1000), (200, 1600), (784, 6000), (10_000, 6000)])
-def test_the_default_width_grows_with_the_inputs_between_two_bounds(inputs, width):
+def test_the_default_width_grows_with_the_inputs_within_bounds(inputs, width):
     assert automatic_width(inputs) == width
     assert encoder_config("wide", inputs).layers == (Blocks(width, 1),)
 
@@ -45,12 +47,12 @@ def test_width_and_layers_replace_those_of_the_preset(preset, settings, layers):
     assert encoder_config(preset, 8, **settings).layers == layers
 
 
-def test_what_is_given_replaces_the_preset_and_none_does_not():
+def test_settings_replace_the_preset_and_none_keeps_it():
     config = encoder_config("paper", 8, activation="relu", strength=0.5, solver=None, tweaked=False)
     assert (config.activation, config.strength, config.tweaked) == ("relu", 0.5, False)
     assert config.solver == PRESETS["paper"].solver
 
 
-def test_an_unknown_preset_is_refused_with_the_close_one():
+def test_an_unknown_preset_is_refused_with_a_similar_name():
     with pytest.raises(ConfigurationError, match="no encoder 'papers'; did you mean 'paper'"):
         encoder_config("papers", 8)

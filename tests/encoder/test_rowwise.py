@@ -1,9 +1,11 @@
+"""Functions applied to blocks of equal shape, so that a row does not depend on the others."""
+
 import torch
 
 from if2net.encoder.rowwise import ROWS, rowwise, rowwise_product
 
 
-def test_every_block_has_the_same_shape_and_every_row_comes_back():
+def test_all_blocks_have_the_same_shape_and_no_row_is_lost():
     heights = []
 
     def doubled(block):
@@ -15,6 +17,6 @@ def test_every_block_has_the_same_shape_and_every_row_comes_back():
     assert heights == [ROWS["cpu"]] * 3
 
 
-def test_the_product_has_the_columns_of_the_weights():
+def test_the_rowwise_product_equals_the_matrix_product():
     V, weights = torch.randn(4, 7), torch.randn(7, 3)
     torch.testing.assert_close(rowwise_product(V, weights), V @ weights)

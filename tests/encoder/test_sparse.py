@@ -1,3 +1,5 @@
+"""The sparse tweak: an optimal lasso solution for each block."""
+
 from itertools import islice
 
 import pytest
@@ -14,10 +16,10 @@ each_shape = pytest.mark.parametrize("blocks", SHAPES, ids=lambda blocks: f"{blo
 
 
 def layer(blocks, samples=200, inputs=8):
-    """The drifted response D = tanh([V 1]W) of a layer, and its input [V 1]."""
+    """Return the drifted response D = tanh([V 1]W) of a layer, and its input [V 1]."""
     generator = torch.Generator().manual_seed(0)
     V = torch.randn(samples, inputs, generator=generator, dtype=torch.float64)
-    V[:, inputs // 2 :] += V[:, : inputs // 2]  # features that depend on each other, as real ones do
+    V[:, inputs // 2 :] += V[:, : inputs // 2]  # dependent features, like real ones
     V = torch.cat([V, torch.ones(samples, 1, dtype=torch.float64)], dim=1)
     W = random_blocks(inputs, blocks, distribution="uniform", scale=1.0, generator=generator)
     return torch.tanh(V @ W), V
@@ -31,35 +33,35 @@ def statistics(blocks, batches):
 
 
 def lasso(blocks, drifted, target, strength):
-    """scikit-learn's answer, block by block and column by column: blocks × nodes × columns."""
-    answers = []
+    """Return the solution of scikit-learn, blocks × nodes × columns."""
+    solutions = []
     for block in drifted.split(blocks.nodes, dim=1):
         model = Lasso(alpha=strength, fit_intercept=False, tol=1e-10, max_iter=100_000)
         coefficients = model.fit(block.numpy(), target.numpy()).coef_
-        answers.append(torch.from_numpy(coefficients.reshape(target.shape[1], -1).T.copy()))
-    return torch.stack(answers)
+        solutions.append(torch.from_numpy(coefficients.reshape(target.shape[1], -1).T.copy()))
+    return torch.stack(solutions)
 
 
 @each_shape
 @each_solver
 @pytest.mark.parametrize("strength", [0.001, 0.01, 0.3])
-def test_the_tweak_is_optimal_and_is_the_lasso_of_scikit_learn(blocks, solver, strength):
+def test_the_tweak_is_optimal_and_equals_the_lasso_of_scikit_learn(blocks, solver, strength):
     drifted, target = layer(blocks)
     counted = statistics(blocks, [(drifted, target)])
-    found = solve(counted.Z, counted.q, strength, solver)
-    assert kkt_residual(counted.Z, counted.q, found, strength).max() <= 1e-4
-    torch.testing.assert_close(found, lasso(blocks, drifted, target, strength), rtol=0, atol=1e-6)
+    weights = solve(counted.Z, counted.q, strength, solver)
+    assert kkt_residual(counted.Z, counted.q, weights, strength).max() <= 1e-4
+    torch.testing.assert_close(weights, lasso(blocks, drifted, target, strength), rtol=0, atol=1e-6)
 
 
 @each_shape
 def test_both_solvers_agree(blocks):
     counted = statistics(blocks, [layer(blocks)])
-    found = [solve(counted.Z, counted.q, 0.01, solver) for solver in SOLVERS]
-    torch.testing.assert_close(found[0], found[1], rtol=0, atol=1e-8)
+    first, second = (solve(counted.Z, counted.q, 0.01, solver) for solver in SOLVERS)
+    torch.testing.assert_close(first, second, rtol=0, atol=1e-8)
 
 
 @each_solver
-def test_the_iteration_reaches_the_optimum_without_the_final_linear_system(solver):
+def test_the_iteration_converges_without_the_final_linear_system(solver):
     counted = statistics(Blocks(10, 10), [layer(Blocks(10, 10))])
     iterate, _ = next(islice(SOLVERS[solver](counted.Z, counted.q, 0.01), 8000, None))
     assert kkt_residual(counted.Z, counted.q, iterate, 0.01).max() <= 1e-4
@@ -85,7 +87,7 @@ def test_a_stronger_penalty_leaves_fewer_weights():
     assert nonzero[0] > nonzero[1] > nonzero[-1] == 0
 
 
-def test_the_weights_of_a_node_become_a_column_with_its_bias_last():
+def test_the_weights_of_a_node_are_a_column_with_the_bias_last():
     blocks = Blocks(5, 3)
     counted = statistics(blocks, [layer(blocks)])
     weights = tweak(counted, 0.01)
@@ -96,23 +98,23 @@ def test_the_weights_of_a_node_become_a_column_with_its_bias_last():
 
 
 @each_solver
-def test_a_block_that_never_responds_stays_at_zero(solver):
+def test_a_block_without_responses_has_zero_weights(solver):
     blocks = Blocks(10, 10)
     drifted, target = layer(blocks)
     drifted[:, 30:40] = 0
     counted = statistics(blocks, [(drifted, target)])
-    found = solve(counted.Z, counted.q, 0.01, solver)
-    assert bool((found[3] == 0).all())
-    assert bool((found[[2, 4]] != 0).any())
+    weights = solve(counted.Z, counted.q, 0.01, solver)
+    assert bool((weights[3] == 0).all())
+    assert bool((weights[[2, 4]] != 0).any())
 
 
-def test_nodes_that_respond_alike_are_no_obstacle():
+def test_identical_nodes_are_solved_to_the_optimum():
     blocks = Blocks(2, 4)
     drifted, target = layer(blocks)
     drifted[:, 1] = drifted[:, 0]
     counted = statistics(blocks, [(drifted, target)])
-    found = solve(counted.Z, counted.q, 0.01)
-    assert kkt_residual(counted.Z, counted.q, found, 0.01).max() <= 1e-4
+    weights = solve(counted.Z, counted.q, 0.01)
+    assert kkt_residual(counted.Z, counted.q, weights, 0.01).max() <= 1e-4
 
 
 @pytest.mark.parametrize("strength", [0.0, -0.01])
@@ -122,13 +124,13 @@ def test_a_strength_that_is_not_positive_is_refused(strength):
         tweak(counted, strength)
 
 
-def test_an_unknown_solver_is_refused_with_the_close_one():
+def test_an_unknown_solver_is_refused_with_a_similar_name():
     counted = statistics(Blocks(5, 1), [layer(Blocks(5, 1))])
     with pytest.raises(ConfigurationError, match=r"no solver of the tweak 'fist'; did you mean 'fista'\?"):
         tweak(counted, 0.01, "fist")
 
 
-def test_an_optimum_out_of_reach_is_said_with_advice():
+def test_a_solver_that_does_not_converge_raises_an_error_with_advice():
     counted = statistics(Blocks(10, 10), [layer(Blocks(10, 10))])
     with pytest.raises(NumericalError, match=r"away from its optimum after 3 iterations; use a larger strength"):
         solve(counted.Z, counted.q, 0.01, most_iterations=3)

@@ -1,3 +1,5 @@
+"""Standardising inputs by the scale of the first data."""
+
 import pytest
 import torch
 
@@ -13,39 +15,39 @@ def samples(units=(1.0, 1.0, 1.0), count=200):
 @pytest.mark.parametrize(
     ("units", "mode"), [((1.0, 0.5, 2.0), "common"), ((1.0, 0.02, 1.0), "common"), ((1.0, 1000.0, 1.0), "feature")]
 )
-def test_auto_gives_features_their_own_scale_where_units_differ_a_hundredfold(units, mode):
+def test_auto_scales_each_feature_where_units_differ_by_a_factor_of_100(units, mode):
     X = samples(units) - 4  # some are negative
     assert torch.equal(Standardiser.fit(X, "auto").scale, Standardiser.fit(X, mode).scale)
     assert not torch.equal(Standardiser.fit(X, "feature").scale, Standardiser.fit(X, "common").scale)
 
 
 @pytest.mark.parametrize("lowest", [0.0, -0.001])
-def test_auto_takes_numbers_that_are_never_negative_for_intensities(lowest):
+def test_auto_treats_data_without_negative_values_as_intensities(lowest):
     X = samples() - 3
     X[0, 0] = lowest
     assert Standardiser.fit(X, "auto").power == (0.5 if lowest == 0 else 0.0)
 
 
-def test_brightness_counts_by_its_root_and_nothing_is_lost():
+def test_intensities_are_scaled_by_the_root_of_their_norm_without_loss():
     X = samples() - 3
     standardiser = Standardiser.fit(X, "intensity")
-    evened = [standardiser(factor * X) * standardiser.scale + standardiser.mean for factor in (1.0, 4.0)]
-    torch.testing.assert_close(evened[1], 2 * evened[0])
-    torch.testing.assert_close(evened[0] * evened[0].norm(dim=1, keepdim=True), X)
+    scaled = [standardiser(factor * X) * standardiser.scale + standardiser.mean for factor in (1.0, 4.0)]
+    torch.testing.assert_close(scaled[1], 2 * scaled[0])
+    torch.testing.assert_close(scaled[0] * scaled[0].norm(dim=1, keepdim=True), X)
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-30, 1e30])
-def test_a_black_and_a_very_bright_sample_stay_finite(size):
+def test_black_and_very_bright_samples_stay_finite(size):
     standardiser = Standardiser.fit(samples().float() - 3, "intensity")
     assert bool(torch.isfinite(standardiser(torch.full((1, 3), size))).all())
 
 
-def test_auto_is_not_misled_by_a_few_pixels_that_hardly_move():
+def test_auto_ignores_a_few_features_that_hardly_vary():
     X = samples([0.001] + 39 * [1.0])
     assert Standardiser.fit(X, "auto").scale.unique().numel() == 1
 
 
-def test_a_scale_per_feature_makes_every_feature_alike():
+def test_a_scale_per_feature_gives_every_feature_mean_zero_and_variance_one():
     standardised = Standardiser.fit(samples((1.0, 1000.0, 0.01)), "feature")(samples((1.0, 1000.0, 0.01)))
     torch.testing.assert_close(standardised.mean(dim=0), torch.zeros(3, dtype=torch.float64), rtol=0, atol=1e-9)
     torch.testing.assert_close(standardised.square().mean(dim=0), torch.ones(3, dtype=torch.float64))
@@ -65,12 +67,12 @@ def test_none_changes_nothing():
 
 
 @pytest.mark.parametrize(("mode", "clipped"), [("feature", True), ("common", False)])
-def test_only_a_scale_per_feature_limits_what_lies_far_out(mode, clipped):
+def test_only_a_scale_per_feature_clips_outliers(mode, clipped):
     standardiser = Standardiser.fit(samples(), mode)
-    far = standardiser(torch.tensor([[1e6, -1e6, 3.5]], dtype=torch.float64))
-    assert (far[0, :2].tolist() == [CLIP, -CLIP]) is clipped
-    assert far[0, :2].abs().min() >= CLIP
-    assert far[0, 2].abs() < 1
+    outlier = standardiser(torch.tensor([[1e6, -1e6, 3.5]], dtype=torch.float64))
+    assert (outlier[0, :2].tolist() == [CLIP, -CLIP]) is clipped
+    assert outlier[0, :2].abs().min() >= CLIP
+    assert outlier[0, 2].abs() < 1
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -80,20 +82,20 @@ def test_constant_features_and_single_samples_stay_finite_and_small(mode, dtype)
     for X in (constant, constant.repeat(50, 1)):
         standardiser = Standardiser.fit(X, mode)
         assert bool((standardiser.scale >= 1).all())
-        moved = standardiser(X + 1)
-        assert bool(torch.isfinite(moved).all())
+        shifted = standardiser(X + 1)
+        assert bool(torch.isfinite(shifted).all())
         if mode != "none":
             torch.testing.assert_close(standardiser(X), torch.zeros_like(X), rtol=0, atol=1e-6)
-            assert moved.abs().max() <= 1
+            assert shifted.abs().max() <= 1
 
 
-def test_a_constant_feature_among_moving_ones_gets_its_own_size_as_scale():
+def test_the_scale_of_a_constant_feature_is_its_absolute_value():
     X = samples((1.0, 1000.0, 1.0))
     X[:, 2] = -50.0
     assert Standardiser.fit(X, "feature").scale[2] == 50
 
 
-def test_later_data_is_measured_by_the_first():
+def test_later_data_does_not_change_the_scale():
     first, later = samples(), 10 * samples()
     standardiser = Standardiser.fit(first, "common")
     before = standardiser(first)
@@ -101,6 +103,6 @@ def test_later_data_is_measured_by_the_first():
     assert torch.equal(standardiser(first), before)
 
 
-def test_an_unknown_mode_is_refused_with_the_known_ones():
+def test_an_unknown_mode_is_refused_with_a_similar_name():
     with pytest.raises(ConfigurationError, match=r"no way to standardise 'features'; did you mean 'feature'"):
         Standardiser.fit(samples(), "features")
