@@ -1,12 +1,15 @@
-"""What correcting β in float64 is worth: its error against a solution that is float64 throughout, and its time.
+"""Accuracy and time of solving β with and without corrections in float64.
 
-The features are real ones, digits through a random ReLU layer, and made ones with condition numbers up to 1e10. For
-each the ridge is the smallest that would be chosen, and a hundred times that. Statistics in float32 leave an error
-of their own, which a factor in float64 shows: it has no other. usage: IF2NET_DATA=DIR python benchmarks/accuracy.py
+Errors are relative to a solution in float64 throughout. The features are digits through a random ReLU layer, and
+synthetic ones with condition numbers up to 1e10. The ridges are the smallest that would be chosen, and a hundred
+times that. Statistics in float32 add an error of their own, which is the whole error of a factor in float64.
+
+usage: IF2NET_DATA=DIR python benchmarks/accuracy.py [--width 4096] [--timed 4096,10000] [--out FILE]
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -21,19 +24,20 @@ from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, solve
 from if2net.decision.ridge_choice import smallest_ridge
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky
+from if2net.files import write_text
 from if2net.study.bench.results import environment
 from if2net.study.data import load_dataset
 
-WIDTH, SAMPLES, TESTED, CLASSES = 4096, 5000, 2000, 10
+SAMPLES, TESTED, CLASSES = 5000, 2000, 10
 CONDITIONS = (1e3, 1e6, 1e10)
-TIMED_WIDTHS, ROUNDS = (4096, 10_000), 3
+ROUNDS = 3
 
 Task = tuple[Tensor, Tensor, Tensor]  # features and classes to learn from, and features to predict
-Way = Callable[[Tensor, Tensor, float], Tensor | None]
+Solver = Callable[[Tensor, Tensor, float], Tensor | None]
 
 
 def digits(width: int) -> Task:
-    """As of `benchmarks/learning.py`."""
+    """Return digits through a random ReLU layer, as in `benchmarks/learning.py`."""
     data = load_dataset("mnist")
     weights = torch.randn(data.train_X.shape[1], width, generator=torch.Generator().manual_seed(1))
     learned, tested = (
@@ -43,16 +47,16 @@ def digits(width: int) -> Task:
     return learned, torch.from_numpy(data.train_y[:SAMPLES]).long(), tested
 
 
-def made(condition: float) -> Task:
-    """Singular values that fall evenly from 1 to 1/condition, in random directions."""
+def synthetic(condition: float, width: int) -> Task:
+    """Return features with random directions and singular values that fall evenly from 1 to 1/condition."""
     generator = torch.Generator().manual_seed(0)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
 
-    values = torch.logspace(0, -torch.log10(torch.tensor(condition)).item(), WIDTH, dtype=torch.float64)
-    V = (normal(SAMPLES + TESTED, WIDTH) * values) @ torch.linalg.qr(normal(WIDTH, WIDTH)).Q
-    y = (V @ normal(WIDTH, CLASSES)).argmax(dim=1)
+    values = torch.logspace(0, -torch.log10(torch.tensor(condition)).item(), width, dtype=torch.float64)
+    V = (normal(SAMPLES + TESTED, width) * values) @ torch.linalg.qr(normal(width, width)).Q
+    y = (V @ normal(width, CLASSES)).argmax(dim=1)
     return V[:SAMPLES].float(), y[:SAMPLES], V[SAMPLES:].float()
 
 
@@ -64,71 +68,93 @@ def counted(V: Tensor, y: Tensor, dtype: torch.dtype) -> Statistics:
     return statistics
 
 
-def by_float32(G: Tensor, Q: Tensor, alpha: float) -> Tensor | None:
+def solve_in_float32(G: Tensor, Q: Tensor, alpha: float) -> Tensor | None:
     lower = cholesky(G, alpha, torch.float32)
     return None if lower is None else apply_inverse(lower, Q)
 
 
-def by_float64(G: Tensor, Q: Tensor, alpha: float) -> Tensor:
+def solve_in_float64(G: Tensor, Q: Tensor, alpha: float) -> Tensor:
     return apply_inverse(factor(G, alpha, torch.float64), Q)
 
 
-WAYS: dict[str, Way] = {
-    "factor in float32": by_float32,
+SOLVERS: dict[str, Solver] = {
+    "factor in float32": solve_in_float32,
     "factor in float32, corrected": solve,
-    "factor in float64": by_float64,
+    "factor in float64": solve_in_float64,
 }
 
 
 def errors(beta: Tensor | None, exact: Tensor, tested: Tensor) -> dict[str, float] | None:
     if beta is None:
         return None
-    scores, right = tested.double() @ beta.double(), tested.double() @ exact
+    scores, exact_scores = tested.double() @ beta.double(), tested.double() @ exact
     return {
         "beta": float((beta - exact).norm() / exact.norm()),
-        "scores": float((scores - right).norm() / right.norm()),
-        "equal_predictions": float((scores.argmax(1) == right.argmax(1)).double().mean()),
+        "scores": float((scores - exact_scores).norm() / exact_scores.norm()),
+        "equal_predictions": float((scores.argmax(1) == exact_scores.argmax(1)).double().mean()),
     }
 
 
 def rows(name: str, task: Task) -> Iterator[dict[str, Any]]:
     V, y, tested = task
-    kept = {dtype: counted(V, y, dtype) for dtype in (torch.float32, torch.float64)}
-    least = smallest_ridge(kept[torch.float32].G)
-    for ridge in (least, 100 * least):
-        alpha = absolute_ridge(kept[torch.float64].G, ridge)
+    by_precision = {dtype: counted(V, y, dtype) for dtype in (torch.float32, torch.float64)}
+    smallest = smallest_ridge(by_precision[torch.float32].G)
+    for ridge in (smallest, 100 * smallest):
+        alpha = absolute_ridge(by_precision[torch.float64].G, ridge)
         system = V.double().T @ V.double()
         system.diagonal().add_(alpha)
-        exact = torch.linalg.solve(system, kept[torch.float64].Q)
-        for dtype, statistics in kept.items():
-            found = {way: errors(by(statistics.G, statistics.Q, alpha), exact, tested) for way, by in WAYS.items()}
-            yield {"features": name, "ridge": ridge, "statistics": str(dtype).removeprefix("torch."), "ways": found}
+        exact = torch.linalg.solve(system, by_precision[torch.float64].Q)
+        for dtype, statistics in by_precision.items():
+            yield {
+                "features": name,
+                "ridge": ridge,
+                "statistics": str(dtype).removeprefix("torch."),
+                "ways": {
+                    way: errors(solver(statistics.G, statistics.Q, alpha), exact, tested)
+                    for way, solver in SOLVERS.items()
+                },
+            }
 
 
 def shares(task: Task) -> dict[str, dict[str, float]]:
-    """Each way's time as a share of that of a float64 factor, the median of a few rounds in turn."""
-    found = {}
+    """Return the time of each solver as a share of that of a float64 factor. Rounds alternate; medians count."""
+    result = {}
     for dtype in (torch.float32, torch.float64):
         statistics = counted(*task[:2], dtype)
         alpha = absolute_ridge(statistics.G, 1e-2)
-        times: dict[str, list[float]] = {way: [] for way in WAYS}
+        times: dict[str, list[float]] = {way: [] for way in SOLVERS}
         for _ in range(ROUNDS):
-            for way, by in WAYS.items():
+            for way, solver in SOLVERS.items():
                 start = time.perf_counter()
-                by(statistics.G, statistics.Q, alpha)
+                solver(statistics.G, statistics.Q, alpha)
                 times[way].append(time.perf_counter() - start)
         whole = median(times["factor in float64"])
-        found[str(dtype).removeprefix("torch.")] = {way: median(taken) / whole for way, taken in times.items()}
-    return found
+        result[str(dtype).removeprefix("torch.")] = {way: median(seconds) / whole for way, seconds in times.items()}
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--width", type=int, default=4096)
+    parser.add_argument("--timed", default="4096,10000", help="widths at which the solvers are timed")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
+    width = arguments.width
+    tasks = {
+        "digits": digits(width),
+        **{f"condition {condition:.0e}": synthetic(condition, width) for condition in CONDITIONS},
+    }
+    report = {
+        "width": width,
+        "environment": environment("cpu"),
+        "errors": [row for name, task in tasks.items() for row in rows(name, task)],
+        "share_of_the_time_of_a_float64_factor": {
+            timed: shares(digits(timed)) for timed in map(int, arguments.timed.split(","))
+        },
+    }
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":
-    tasks = {"digits": digits(WIDTH), **{f"condition {condition:.0e}": made(condition) for condition in CONDITIONS}}
-    result = {
-        "width": WIDTH,
-        "environment": environment("cpu"),
-        "errors": [row for name, task in tasks.items() for row in rows(name, task)],
-        "share_of_the_time_of_a_float64_factor": {width: shares(digits(width)) for width in TIMED_WIDTHS},
-    }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    print(json.dumps(result, indent=1))
+    main()

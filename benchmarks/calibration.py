@@ -1,8 +1,9 @@
-"""Expected calibration error of predict_proba after a stream of tasks, 5 seeds; writes benchmarks/calibration.json.
+"""Expected calibration error of the probabilities after a stream of tasks, over five seeds.
 
-usage: IF2NET_DATA=DIR python benchmarks/calibration.py
+usage: IF2NET_DATA=DIR python benchmarks/calibration.py [--scenarios NAME,...] [--seeds 5] [--out FILE]
 """
 
+import argparse
 import json
 from pathlib import Path
 from statistics import fmean, stdev
@@ -10,18 +11,20 @@ from statistics import fmean, stdev
 import numpy as np
 
 from if2net import IF2Net
+from if2net.files import write_text
 from if2net.study.data import load_dataset, parse_scenario
 
-SCENARIOS = ("digits-10/5", "mnist-10/5", "fashion-mnist-10/5")
-SEEDS = range(5)
+SCENARIOS = "digits-10/5,mnist-10/5,fashion-mnist-10/5"
 BINS = 15
 
 
 def expected_calibration_error(probabilities: np.ndarray, truth: np.ndarray) -> float:
-    """The mean gap between confidence and accuracy over 15 equal bins of confidence."""
-    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
+    """Return the mean gap between confidence and accuracy over 15 equal bins of confidence."""
+    confidence, correct = probabilities.max(axis=1), probabilities.argmax(axis=1) == truth
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gaps = [abs(confidence[bins == b].mean() - right[bins == b].mean()) * np.mean(bins == b) for b in np.unique(bins)]
+    gaps = [
+        abs(confidence[bins == b].mean() - correct[bins == b].mean()) * np.mean(bins == b) for b in np.unique(bins)
+    ]
     return float(sum(gaps))
 
 
@@ -43,14 +46,19 @@ def measure(name: str, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scenarios", default=SCENARIOS)
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds; at least 2")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
     report = {}
-    for name in SCENARIOS:
-        runs = [measure(name, seed) for seed in SEEDS]
+    for name in arguments.scenarios.split(","):
+        runs = [measure(name, seed) for seed in range(arguments.seeds)]
         report[name] = {
             key: {"mean": fmean(r[key] for r in runs), "std": stdev(r[key] for r in runs)} for key in runs[0]
         }
         print(name, json.dumps(report[name]))
-    Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

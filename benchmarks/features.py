@@ -1,13 +1,13 @@
 """Speed of computing image features on a CPU: the library against plain torch, one image at a time.
 
-    python benchmarks/features.py DATA [IMAGES]      # needs DATA/cub200; writes benchmarks/features.json
-
 Both read the same files and give the same numbers. Rounds alternate, so that a busy machine slows down both equally.
+
+usage: python benchmarks/features.py DATA [IMAGES] [--out FILE], where DATA contains cub200
 """
 
+import argparse
 import json
 import os
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from statistics import median
 import numpy as np
 import torch
 
+from if2net.files import write_text
 from if2net.images.extraction import compute, workers
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.images.read import read_image
@@ -52,21 +53,25 @@ def ours(paths: list[Path], extractor: Extractor) -> np.ndarray:
     return np.stack([row for row in rows if not isinstance(row, str)])
 
 
-def main(data: str, images: int = 100) -> None:
-    """Alternate both ways, and write the speeds and their ratio."""
-    every = load_images("cub200", data).train.paths
-    paths = [every[place] for place in np.random.default_rng(0).permutation(len(every))[:images]]
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", help="folder that contains cub200")
+    parser.add_argument("images", type=int, nargs="?", default=100)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
+    images, available = arguments.images, load_images("cub200", arguments.data).train.paths
+    paths = [available[place] for place in np.random.default_rng(0).permutation(len(available))[:images]]
     extractor = load_extractor("efficientnet-lite0,depths=5,pool=1,flip=no,size=224")
     seconds: dict[str, list[float]] = {"eager": [], "ours": []}
-    ways = {"eager": partial(eager, network=as_published()), "ours": ours}
-    difference = float(np.abs(ways["eager"](paths[:8], extractor) - ours(paths[:8], extractor)).max())
+    contenders = {"eager": partial(eager, network=as_published()), "ours": ours}
+    difference = float(np.abs(contenders["eager"](paths[:8], extractor) - ours(paths[:8], extractor)).max())
     for _ in range(ROUNDS):
-        for name, extract in ways.items():
+        for name, extract in contenders.items():
             start = time.perf_counter()
             extract(paths, extractor)
             seconds[name].append(time.perf_counter() - start)
-    ratios = [slow / quick for slow, quick in zip(seconds["eager"], seconds["ours"], strict=True)]
-    measured = {
+    ratios = [eager_time / our_time for eager_time, our_time in zip(seconds["eager"], seconds["ours"], strict=True)]
+    report = {
         "images": images,
         "cores": os.cpu_count(),
         "torch": torch.__version__,
@@ -76,9 +81,9 @@ def main(data: str, images: int = 100) -> None:
         "seconds": seconds,
         "speed_up": {"median": median(ratios), "all": ratios},
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(measured, indent=1) + "\n")
-    print(json.dumps(measured, indent=1))
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main()

@@ -1,10 +1,9 @@
-"""ImageNet-sized features on one GPU: seconds, and the share of the GPU's own matrix products.
+"""Learning ImageNet-sized features on one GPU: seconds, and the rate relative to bare matrix products.
 
 1.28 million samples of 2,048 features, 1,000 classes, one random layer 10,000 wide. The features are in host memory
-when the clock starts. The share is that of the time in which what learning must compute (one triangle of G, the
-responses, one factorisation) could be multiplied: by float32's own product, and by halves
-(if2net/accelerate/products.py). It is given once more for a second time, when the random weights, which the host
-draws, are there.
+when the clock starts. The useful work is one triangle of G, the responses and one factorisation. `share` is its rate
+relative to that of a float32 product, and of a product of halves (if2net/accelerate/products.py). `share_again` is
+the same when the data is learned a second time, after the host has drawn the random weights.
 
 usage: python benchmarks/gpu.py [--samples 1280000] [--out FILE]
 """
@@ -26,13 +25,14 @@ from if2net import IF2Net
 from if2net.accelerate.products import Halves
 from if2net.accelerate.streaming import ROWS, Streamed
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, symmetric, zeros
+from if2net.files import write_text
 from if2net.study.bench.results import environment
 
 INPUTS, CLASSES, WIDTH, PIECE = 2048, 1000, 10_000, 65_536
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """Until the GPU has finished, too."""
+    """Return the seconds until the GPU has finished the work."""
     torch.cuda.synchronize()
     start = time.perf_counter()
     work()
@@ -41,13 +41,13 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def rate(operations: float, work: Callable[[], Any]) -> float:
-    """Operations a second; the best of three, after a first one."""
+    """Return operations per second: the best of three runs after a warm-up."""
     work()
     return operations / min(seconds(work) for _ in range(3))
 
 
 def product_rates(V: Tensor) -> dict[str, float]:
-    """Of VᵀV, all of it, for a block of features as learning sees it, less a few: float32 likes round widths."""
+    """Return the rates of a whole VᵀV for one block. The width is rounded down to 16, which is faster in float32."""
     V = V[:, : V.shape[1] // 16 * 16].contiguous()
     halves, operations = Halves(V, inner=0), 2 * len(V) * V.shape[1] ** 2
     return {
@@ -57,7 +57,7 @@ def product_rates(V: Tensor) -> dict[str, float]:
 
 
 def gram_errors(V: Tensor) -> dict[str, float]:
-    """The largest error of an entry of G against float64, relative to √(Gᵢᵢ Gⱼⱼ)."""
+    """Return the largest error of an entry of G against float64, relative to √(Gᵢᵢ Gⱼⱼ)."""
     exact = V.T.double() @ V.double()
     size = exact.diagonal().sqrt()
     plain, ours = (zeros(V.shape[1], torch.float32, "cuda") for _ in range(2))
@@ -68,15 +68,14 @@ def gram_errors(V: Tensor) -> dict[str, float]:
 
 
 def copying(X: Tensor) -> None:
-    """X to the GPU and nothing else, as learning does it."""
-    for _ in Streamed(X, X.dtype, torch.device("cuda"), lambda block: torch.ones((), device="cuda").bool()).split(
-        ROWS
-    ):
+    """Copy X to the GPU as learning does, without using it."""
+    stream = Streamed(X, X.dtype, torch.device("cuda"), lambda block: torch.ones((), device="cuda").bool())
+    for _ in stream.split(ROWS):
         pass
 
 
 def features(samples: int) -> tuple[Tensor, Tensor]:
-    """Class centres with noise, in host memory that the GPU can read from."""
+    """Return class centres with noise, in pinned host memory."""
     random = torch.Generator("cuda").manual_seed(0)
     centres = torch.randn(CLASSES, INPUTS, device="cuda", generator=random)
     X, y = torch.empty(samples, INPUTS, pin_memory=True), torch.arange(samples) % CLASSES
@@ -93,7 +92,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     X, y = features(arguments.samples)
-    IF2Net(width=2000, device="cuda").learn(X[:40_000], y[:40_000].numpy()).predict(X[:40_000])  # what starts once
+    IF2Net(width=2000, device="cuda").learn(X[:40_000], y[:40_000].numpy()).predict(X[:40_000])  # warm-up
     torch.cuda.reset_peak_memory_stats()
     net = IF2Net(width=WIDTH, device="cuda", seed=0)
     learning = seconds(lambda: net.learn(X, y.numpy()))
@@ -105,7 +104,7 @@ def main() -> None:
     rates, width = product_rates(V), net.encoder.width
     counting = arguments.samples * width**2 + 2 * arguments.samples * INPUTS * WIDTH
     useful = counting + width**3 / 3
-    right = net.predict(X[-20_000:]) == y[-20_000:].numpy()
+    correct = net.predict(X[-20_000:]) == y[-20_000:].numpy()
     again = seconds(lambda: net.learn(X, y.numpy()))
     report = {
         "device": torch.cuda.get_device_name(),
@@ -116,15 +115,15 @@ def main() -> None:
         "solving_seconds": solving,
         "learning_again_seconds": again,
         "copying_seconds": seconds(lambda: copying(X)),
-        "product_teraflops": {name: found / 1e12 for name, found in rates.items()},
-        "share": {name: useful / (learning + solving) / found for name, found in rates.items()},
-        "share_again": {name: counting / again / found for name, found in rates.items()},
+        "product_teraflops": {name: rate / 1e12 for name, rate in rates.items()},
+        "share": {name: useful / (learning + solving) / rate for name, rate in rates.items()},
+        "share_again": {name: counting / again / rate for name, rate in rates.items()},
         "error_of_gram": gram_errors(V),
         "predictions_a_second": len(few) / predicting,
-        "accuracy": float(right.mean()),
+        "accuracy": float(correct.mean()),
         "peak_gigabytes": peak / 1e9,
     }
-    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
 

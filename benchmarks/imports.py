@@ -1,8 +1,9 @@
-"""How long imports and `--help` take, each in a fresh process; writes benchmarks/imports.json.
+"""Time of imports and of `if2net --help`, each in a new process.
 
-usage: python benchmarks/imports.py
+usage: python benchmarks/imports.py [--out FILE]
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from statistics import median
 
+from if2net.files import write_text
 from if2net.study.bench.results import environment
 
 REPEATS = 7
@@ -26,23 +28,26 @@ STATEMENTS = {
 
 
 def seconds(statement: str) -> float:
-    """The median over fresh processes; the first is a warm-up for the disk."""
-    taken = []
+    """Return the median over new processes. The first one warms up the disk cache and does not count."""
+    times = []
     for _ in range(REPEATS + 1):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", statement], check=True, stdout=subprocess.DEVNULL)
-        taken.append(time.perf_counter() - start)
-    return median(taken[1:])
+        times.append(time.perf_counter() - start)
+    return median(times[1:])
 
 
 def main() -> None:
-    found = {name: seconds(statement) for name, statement in STATEMENTS.items()}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    out = parser.parse_args().out
+    times = {name: seconds(statement) for name, statement in STATEMENTS.items()}
     beyond = {
-        name: found[f"torch and {name}"] - found["torch"]
+        name: times[f"torch and {name}"] - times["torch"]
         for name in ("if2net", "IF2Net", "IF2NetClassifier", "sklearn.base")
     }
-    report = {"environment": environment("cpu"), "seconds": found, "beyond torch": beyond}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    report = {"environment": environment("cpu"), "seconds": times, "beyond torch": beyond}
+    write_text(out, json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
 

@@ -1,10 +1,13 @@
-"""How fast a task is learned and then predicted, against the recipes of the peers, on the same features in one run.
+"""Time of learning a task and of predicting, compared with other methods on the same features.
 
-Every contender runs in a process of its own, so that its peak memory is its own, and learns the same two tasks, MNIST
-and then FashionMNIST, of the size of CIFAR-100's tasks. Features are random ReLU responses, made before the clock
-starts. Reported is the second task, and the prediction of as many samples, the median of five. After each contender
-ours is measured three times, to compare with: the median counts.
-usage: IF2NET_DATA=DIR python benchmarks/learning.py [--width 10000] [--only NAME,...]
+Every contender runs in its own process, so that its peak memory can be measured, and learns the same two tasks:
+MNIST, then FashionMNIST, each of the size of a task of CIFAR-100. The features are random ReLU responses, computed
+before the clock starts. The reported times are those of the second task, and the median of five predictions of as
+many samples. IF2Net is measured three times after each contender, and the median is compared.
+
+A run of only some contenders is not written to the default file.
+
+usage: IF2NET_DATA=DIR python benchmarks/learning.py [--width 10000] [--only NAME,...] [--out FILE]
 """
 
 from __future__ import annotations
@@ -24,19 +27,20 @@ from typing import Any
 import numpy as np
 import torch
 
+from if2net.files import write_text
 from if2net.study.bench.results import environment
 from if2net.study.data import load_dataset
 
 TASKS = ("mnist", "fashion-mnist")
-SAMPLES, CLASSES = 5000, 10  # of each, to learn from and to test with
+SAMPLES, CLASSES = 5000, 10  # per task; as many samples again for testing
 RIDGES = [10.0**power for power in range(-8, 9)]
-REPEATED = 3
+REPEATS = 3
 
 Learner = tuple[Callable[[torch.Tensor, torch.Tensor], None], Callable[[torch.Tensor], torch.Tensor]]
 
 
 def make_features(folder: Path, width: int) -> None:
-    """Digits, then articles of clothing, through one random ReLU layer; written as one file a task."""
+    """Write digits, then clothing, through one random ReLU layer, as one file per task and part."""
     generator = torch.Generator().manual_seed(0)
     for task, name in enumerate(TASKS):
         data = load_dataset(name)
@@ -61,7 +65,7 @@ def ours(width: int, classes: int) -> Learner:
 
 
 def ranpac(width: int, classes: int) -> Learner:
-    """float32; at each task 17 ridges, a solve for each, on four fifths of the task; then a solve on everything."""
+    """RanPAC in float32: 17 solves per task on four fifths of it to choose the ridge, then one on everything."""
     G, Q = torch.zeros(width, width), torch.zeros(width, classes)
     state = {"W": Q}
 
@@ -82,10 +86,10 @@ def ranpac(width: int, classes: int) -> Learner:
 
 
 def acil(width: int, classes: int, *, published: bool = True) -> Learner:
-    """The recursion of the inverse in float64, in batches of 1,000.
+    """ACIL's recursion of the inverse in float64, in batches of 1,000.
 
-    Published code multiplies its five matrices from left to right, which makes a product of two S × S matrices; in
-    the best order there is none. Both are here.
+    The published code multiplies its matrices from left to right, which includes a product of two S × S matrices.
+    The best order avoids that product. `published` selects the order.
     """
     R, W = torch.eye(width, dtype=torch.float64) / 0.1, torch.zeros(width, classes, dtype=torch.float64)
 
@@ -101,7 +105,7 @@ def acil(width: int, classes: int, *, published: bool = True) -> Learner:
 
 
 def slda(width: int, classes: int) -> Learner:
-    """Class means and one running covariance in float32, inverted after each task."""
+    """SLDA: class means and one running covariance in float32, inverted after each task."""
     Sigma, means, counts = torch.zeros(width, width), torch.zeros(classes, width), torch.zeros(classes)
     state: dict[str, torch.Tensor] = {}
 
@@ -121,7 +125,7 @@ def slda(width: int, classes: int) -> Learner:
 
 
 def ridge_classifier(width: int, classes: int) -> Learner:
-    """scikit-learn's RidgeClassifier, fitted again to everything seen."""
+    """RidgeClassifier of scikit-learn, fitted again to all data so far."""
     from sklearn.linear_model import RidgeClassifier
 
     model, seen = RidgeClassifier(alpha=1e3), []
@@ -134,7 +138,7 @@ def ridge_classifier(width: int, classes: int) -> Learner:
 
 
 def sgd_classifier(width: int, classes: int) -> Learner:
-    """scikit-learn's SGDClassifier.partial_fit, one pass."""
+    """SGDClassifier.partial_fit of scikit-learn, one pass."""
     from sklearn.linear_model import SGDClassifier
 
     model = SGDClassifier(random_state=0)
@@ -156,15 +160,15 @@ CONTENDERS = {
 
 
 def highest_memory() -> float:
-    """Megabytes that this process has had at most. (What `getrusage` says begins with the memory of the parent.)"""
+    """Return the peak memory of this process in megabytes. (`getrusage` would include that of the parent.)"""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def measure(name: str, folder: Path, width: int, pipe: Any) -> None:
-    """Learn all tasks; send seconds a task, the accuracy on all of them, and what memory it took at most."""
+    """Learn all tasks; send the seconds per task, the accuracy on all of them, and the peak memory."""
     for library in ("if2net.learner", "scipy.linalg.blas", "sklearn.linear_model"):
-        importlib.import_module(library)  # not counted
+        importlib.import_module(library)  # their time and memory do not count
     before = highest_memory()
     learn, scores = CONTENDERS[name](width, len(TASKS) * CLASSES)
     seconds = []
@@ -173,7 +177,7 @@ def measure(name: str, folder: Path, width: int, pipe: Any) -> None:
         start = time.perf_counter()
         learn(V, y)
         seconds.append(time.perf_counter() - start)
-        del V  # no contender may have more than one task's features in memory, unless it keeps them itself
+        del V  # only a contender that keeps features itself has those of more than one task in memory
     peak = highest_memory() - before
     V = torch.from_numpy(np.load(folder / "test-0.npy"))
     predicting = []
@@ -181,7 +185,7 @@ def measure(name: str, folder: Path, width: int, pipe: Any) -> None:
         start = time.perf_counter()
         scores(V).argmax(dim=1)
         predicting.append(time.perf_counter() - start)
-    right = [
+    correct = [
         scores(torch.from_numpy(np.load(folder / f"test-{task}.npy"))).argmax(dim=1).numpy()
         == np.load(folder / f"test-{task}-y.npy")
         for task in range(len(TASKS))
@@ -190,53 +194,57 @@ def measure(name: str, folder: Path, width: int, pipe: Any) -> None:
         {
             "seconds": seconds,
             "seconds_to_predict": median(predicting[1:]),
-            "accuracy": float(np.concatenate(right).mean()),
+            "accuracy": float(np.concatenate(correct).mean()),
             "peak_megabytes": peak,
         }
     )
 
 
 def measured(name: str, folder: Path, width: int) -> dict[str, Any]:
+    """Return what `measure` sends from a new process."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=measure, args=(name, folder, width, there))
     process.start()
-    found = here.recv()
+    result: dict[str, Any] = here.recv()
     process.join()
-    return found
+    return result
 
 
-def compare(found: dict[str, Any], ours: list[dict[str, Any]]) -> None:
-    """With ours as it is right afterwards: in between, a machine that others use may have become slower."""
-    found["seconds_a_task"], found["each_of_ours"] = found["seconds"][-1], [once["seconds"][-1] for once in ours]
-    found["seconds_of_ours"] = median(found["each_of_ours"])
-    found["times_ours"] = found["seconds_a_task"] / found["seconds_of_ours"]
-    found["times_ours_to_predict"] = found["seconds_to_predict"] / median(once["seconds_to_predict"] for once in ours)
+def compare(entry: dict[str, Any], ours: list[dict[str, Any]]) -> None:
+    """Add the ratios to IF2Net measured directly afterwards, since the load of a shared machine changes."""
+    entry["seconds_a_task"], entry["each_of_ours"] = entry["seconds"][-1], [run["seconds"][-1] for run in ours]
+    entry["seconds_of_ours"] = median(entry["each_of_ours"])
+    entry["times_ours"] = entry["seconds_a_task"] / entry["seconds_of_ours"]
+    entry["times_ours_to_predict"] = entry["seconds_to_predict"] / median(run["seconds_to_predict"] for run in ours)
 
 
-def line(name: str, found: dict[str, Any]) -> str:
+def line(name: str, entry: dict[str, Any]) -> str:
     return (
-        f"{name:30} {found['seconds_a_task']:8.2f} s a task ({found['times_ours']:5.1f} × ours), "
-        f"predicted in {found['seconds_to_predict']:.3f} s ({found['times_ours_to_predict']:.2f} × ours), "
-        f"{100 * found['accuracy']:.2f} %, {found['peak_megabytes']:.0f} MB"
+        f"{name:30} {entry['seconds_a_task']:8.2f} s per task ({entry['times_ours']:5.1f} × ours), "
+        f"predicted in {entry['seconds_to_predict']:.3f} s ({entry['times_ours_to_predict']:.2f} × ours), "
+        f"{100 * entry['accuracy']:.2f} %, {entry['peak_megabytes']:.0f} MB"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--width", type=int, default=10_000)
-    parser.add_argument("--only", default=",".join(CONTENDERS))
+    parser.add_argument("--only", help="names of contenders, separated by commas")
+    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    found = {}
+    names = arguments.only.split(",") if arguments.only else list(CONTENDERS)
+    entries = {}
     with tempfile.TemporaryDirectory() as folder:
         make_features(Path(folder), arguments.width)
-        for name in arguments.only.split(","):
-            found[name] = measured(name, Path(folder), arguments.width)
-            compare(found[name], [measured("if2net", Path(folder), arguments.width) for _ in range(REPEATED)])
-            print(line(name, found[name]), flush=True)
-    if arguments.only == ",".join(CONTENDERS):
-        report = {"width": arguments.width, "environment": environment("cpu"), "contenders": found}
-        Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+        for name in names:
+            entries[name] = measured(name, Path(folder), arguments.width)
+            compare(entries[name], [measured("if2net", Path(folder), arguments.width) for _ in range(REPEATS)])
+            print(line(name, entries[name]), flush=True)
+    out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
+    if out is not None:
+        report = {"width": arguments.width, "environment": environment("cpu"), "contenders": entries}
+        write_text(out, json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""How near learning comes to the limit of the machine, and how its cost grows; all ratios within one run.
+"""The rate of learning relative to a float32 matrix product, and the growth of its cost.
 
-The limit is the machine's own float32 matrix product. Useful work is that of one triangle: N·S² to fill G, S³/3 to
-factorise it. usage: python benchmarks/limits.py [--width 10000]
+The useful work is that of one triangle: N·S² operations to fill G, and S³/3 to factorise it. All ratios compare
+times of the same run.
+
+usage: python benchmarks/limits.py [--width 10000] [--out FILE]
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import torch
 
 from if2net import IF2Net
 from if2net.decision.ridge import factor
+from if2net.files import write_text
 from if2net.study.bench.results import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
@@ -29,7 +32,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def product_rate() -> float:
-    """Operations a second of a large float32 matrix product; the best of three."""
+    """Return operations per second of a large float32 matrix product: the best of three runs."""
     A, B = torch.randn(4096, 4096), torch.randn(4096, 4096)
     return 2 * 4096**3 / min(seconds(lambda: A @ B) for _ in range(3))
 
@@ -49,17 +52,17 @@ class Data:
 
 
 def learner() -> IF2Net:
-    """Of features as they are."""
+    """Return a learner that uses the features as they are."""
     return IF2Net(encoder="linear", standardise="none", device="cpu", seed=0)
 
 
 def learn(net: IF2Net, task: tuple[torch.Tensor, Any]) -> float:
-    """Seconds until the task is learned and β is there."""
+    """Return the seconds until the task is learned and β is solved."""
     return seconds(lambda: (net.learn(*task), net.decision.beta))
 
 
 def shares(width: int) -> dict[str, float]:
-    """Useful operations a second, as a share of the matrix product's."""
+    """Return useful operations per second, relative to the matrix product."""
     data, net, rate = Data(width), learner(), product_rate()
     learn(net, data.task(SAMPLES))
     task = data.task(SAMPLES, first=CLASSES)
@@ -80,20 +83,20 @@ def pieces(net: IF2Net, V: torch.Tensor, y: Any) -> list[tuple[torch.Tensor, tor
 
 
 def one_sample(width: int) -> dict[str, float]:
-    """A new sample, learned and ready to predict, against a factorisation."""
+    """Return the time to learn one sample and predict, relative to a factorisation."""
     data, net = Data(width), learner()
     net.learn(*data.task(SAMPLES))
-    found = []
+    times = []
     for _ in range(8):
         task = data.task(1)
-        found.append(seconds(lambda task=task: (net.learn(*task), net.predict(task[0]))))
-    again = min(seconds(lambda: factor(net.decision.G, 1.0)) for _ in range(2))
-    median = sorted(found[2:])[3]  # the first two make the factor that the others use
-    return {"seconds": median, "factorisation_seconds": again, "share": median / again}
+        times.append(seconds(lambda task=task: (net.learn(*task), net.predict(task[0]))))
+    factorisation = min(seconds(lambda: factor(net.decision.G, 1.0)) for _ in range(2))
+    median = sorted(times[2:])[3]  # the first two compute the factor that the others use
+    return {"seconds": median, "factorisation_seconds": factorisation, "share": median / factorisation}
 
 
 def growth() -> dict[str, dict[str, float]]:
-    """Seconds a task, relative to the first of each row."""
+    """Return seconds per task, relative to the first entry of each row."""
     rows = {
         "samples": {str(count): learn(learner(), Data(2000).task(count)) for count in (2000, 8000, 32000)},
         "width": {str(width): learn(learner(), Data(width).task(2000)) for width in (1000, 2000, 4000, 8000)},
@@ -105,19 +108,21 @@ def growth() -> dict[str, dict[str, float]]:
 
 
 def by_task(samples: int, width: int = 2000, tasks: int = 1000) -> dict[str, float]:
-    """Ten classes that come back: the median of some tasks around each place, so that a hiccup does not count.
+    """Return the time of the 2nd, 10th, 100th and last task of ten recurring classes: the median of nine tasks each.
 
-    As long as all samples are fewer than the features, the ridge is harder to choose, and a task takes longer.
+    While there are fewer samples than features, the ridge is harder to choose, and a task takes longer.
     """
     data, net = Data(width), learner()
-    took = [learn(net, data.task(samples)) for _ in range(tasks + 10)]
-    return {str(place): sorted(took[place - 1 : place + 8])[4] for place in (2, 10, 100, tasks)}
+    times = [learn(net, data.task(samples)) for _ in range(tasks + 10)]
+    return {str(place): sorted(times[place - 1 : place + 8])[4] for place in (2, 10, 100, tasks)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--width", type=int, default=10_000)
-    width = parser.parse_args().width
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
+    width = arguments.width
     report = {
         "width": width,
         "environment": environment("cpu"),
@@ -125,7 +130,7 @@ def main() -> None:
         "one_sample": one_sample(width),
         "growth": growth(),
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
     print(json.dumps(report, indent=1))
 
 
