@@ -33,8 +33,9 @@ from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
 TWEAK_BLOCK = 4096
-# Samples encoded and counted at a time, so that the features of all samples never exist at once.
-COUNTING_BLOCK = {"cpu": 512, "cuda": 16_384}
+# Samples encoded and counted at a time, so that the features of all samples never exist at once. Smaller blocks make
+# torch and BLAS, whose threads wait actively for a while, take turns more often; larger ones take more memory.
+COUNTING_BLOCK = {"cpu": 1024, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
 
@@ -273,7 +274,7 @@ class IF2Net:
             assert theirs.encoder is not None
             assert theirs.decision is not None
             self._check_mergeable(other)
-            labels = self.labels.extended(np.array(theirs.labels.known)) if len(theirs.labels) else self.labels
+            labels = self.labels.extended(np.array(theirs.labels.known, dtype=object)) if len(theirs.labels) else self.labels
             columns = torch.tensor([labels.known.index(label) for label in theirs.labels.known], dtype=torch.int64)
             decision = self.decision or self._empty_decision(theirs.encoder)
             with uninterrupted():
