@@ -1,4 +1,4 @@
-"""The errors a user can meet. Each message is a full sentence that says what to do."""
+"""The errors of if2net. Each message is a full sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NumericalError(IF2NetError):
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:
-    """The error for a name nobody knows; it offers the close ones.
+    """Return the error for an unknown name, which suggests similar names.
 
     >>> print(unknown("method", "if2nett", ["if2net", "joint"]))
     There is no method 'if2nett'; did you mean 'if2net'? Known: if2net, joint.

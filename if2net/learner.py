@@ -274,7 +274,7 @@ class IF2Net:
             assert theirs.encoder is not None
             assert theirs.decision is not None
             self._check_mergeable(other)
-            labels = self.labels.extended(np.array(theirs.labels.known, dtype=object)) if len(theirs.labels) else self.labels
+            labels = self.labels.extended(np.array(theirs.labels.known, dtype=object))
             columns = torch.tensor([labels.known.index(label) for label in theirs.labels.known], dtype=torch.int64)
             decision = self.decision or self._empty_decision(theirs.encoder)
             with uninterrupted():

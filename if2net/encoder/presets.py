@@ -27,7 +27,7 @@ PRESETS: dict[str, EncoderConfig] = {
     "paper": PAPER,
     # The same with the paper's other blocks: 25 groups of 4 nodes.
     "paper-25x4": replace(PAPER, layers=(Blocks(25, 4), Blocks(25, 4), Blocks(500, 4))),
-    # No hidden layer, for features in which a good backbone has made the classes linearly separable.
+    # No hidden layer, for features in which a good backbone separates the classes linearly.
     "linear": EncoderConfig(layers=(), direct=True, bias=True),
 }
 

@@ -16,10 +16,10 @@ def report(
     ] = None,
 ) -> None:
     """Write one report.html over result folders, with its figures as SVG and PNG files."""
-    from if2net.study.report.gather import read_sources, sections
+    from if2net.study.report.gather import read_sources, sections_of
     from if2net.study.report.page import write_figures, write_page
 
-    gathered = sections(read_sources(folders))
+    gathered = sections_of(read_sources(folders))
     folder = out or (folders[0] if len(folders) == 1 else Path("out") / "report")
     page = write_page(gathered, folder)
     figures = write_figures(gathered, folder / "figures")

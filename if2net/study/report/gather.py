@@ -273,7 +273,7 @@ def read_one(folder: Path) -> Results:
     return sources[0].results
 
 
-def sections(sources: Sequence[Source]) -> list[Section]:
+def sections_of(sources: Sequence[Source]) -> list[Section]:
     """Group results by scenario and protocol. A method in several folders of a group carries its folder's name."""
     groups: dict[tuple[str, str], list[Source]] = {}
     for source in sources:

@@ -17,7 +17,7 @@ from if2net.files import make_folder, write_text
 from if2net.study.bench.display import COSTS, costs
 from if2net.study.bench.results import Results
 from if2net.study.report import charts
-from if2net.study.report.gather import ACC, METRICS, MOST_CLASSES, Section, Source, sections, title
+from if2net.study.report.gather import ACC, METRICS, MOST_CLASSES, Section, Source, sections_of, title
 from if2net.study.report.rerun import commands
 
 ADVICE = "choose another folder for the report"
@@ -26,21 +26,21 @@ MOST_NUMBERS = 12  # tasks; with more of them, the cells of a matrix R are too s
 
 def write_report(results: Results, folder: Path) -> Path:
     """Write report.html beside the results."""
-    return write_page(sections([Source(folder.name, results)]), folder)
+    return write_page(sections_of([Source(folder.name, results)]), folder)
 
 
-def write_page(found: Sequence[Section], folder: Path) -> Path:
+def write_page(sections: Sequence[Section], folder: Path) -> Path:
     """Write report.html over several sections."""
     path = make_folder(folder, ADVICE) / "report.html"
-    write_text(path, render(found))
+    write_text(path, render(sections))
     return path
 
 
-def write_figures(found: Sequence[Section], folder: Path) -> list[Path]:
+def write_figures(sections: Sequence[Section], folder: Path) -> list[Path]:
     """Write every chart of the page as an SVG file and a PNG file; return the files."""
     make_folder(folder, ADVICE)
     files = []
-    for section in found:
+    for section in sections:
         drawn = {
             "accuracy": charts.accuracy_chart(section, alone=True),
             **{cost: charts.cost_chart(section, cost, alone=True) for cost in charts.COSTS},
@@ -51,7 +51,7 @@ def write_figures(found: Sequence[Section], folder: Path) -> list[Path]:
     return files
 
 
-def render(found: Sequence[Section]) -> str:
+def render(sections: Sequence[Section]) -> str:
     """Return the page as HTML."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -62,8 +62,8 @@ def render(found: Sequence[Section]) -> str:
     )
     environment.filters |= {"duration": _duration, "seeds": _seeds, "shade": _shade, "settings": _settings}
     page = environment.get_template("page.html.j2").render(
-        sections=found,
-        title=found[0].title if len(found) == 1 else f"{len(found)} results of if2net",
+        sections=sections,
+        title=sections[0].title if len(sections) == 1 else f"{len(sections)} results of if2net",
         scenario_title=title,
         accuracy=ACC,
         metrics=METRICS,

@@ -19,7 +19,18 @@ from if2net.study.bench.results import Results
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 from if2net.study.report.charts import Chart, accuracy_chart, bar_chart, save
-from if2net.study.report.gather import ACC, BWT, FWT, Metric, Section, Series, Source, read_sources, sections, title
+from if2net.study.report.gather import (
+    ACC,
+    BWT,
+    FWT,
+    Metric,
+    Section,
+    Series,
+    Source,
+    read_sources,
+    sections_of,
+    title,
+)
 
 PIXELS = 1400  # the width of a PNG file: sharp on a page
 Printed = dict[str, dict[str, Any]]  # the paper's figures for a task sequence, by method
@@ -41,11 +52,11 @@ class Form:
     head: Callable[[str, Sequence[Section]], str]
     figures: Mapping[str, Callable[[Sequence[Section]], Chart]] = field(default_factory=dict)
 
-    def table(self, name: str, found: Sequence[Section]) -> str:
+    def table(self, name: str, sections: Sequence[Section]) -> str:
         """The content of table.md; for images with all metrics and costs."""
-        parts = [self.head(name, found)]
+        parts = [self.head(name, sections)]
         if self.figures:
-            for section in found:
+            for section in sections:
                 seen = f"The backbone was trained on {section.trained_on}." if section.trained_on else ""
                 parts += [f"### {title(section.scenario)}", summary(section), section.several_devices, seen]
             parts.append(NOTE)
@@ -54,10 +65,10 @@ class Form:
 
 def write(name: str, results: Sequence[Results], folder: Path) -> list[Path]:
     """Write table.md, then the figures. Methods, seeds and scenarios that have not been run yet are left out."""
-    form, found = FORMS[name], gathered(results)
+    form, sections = FORMS[name], gathered(results)
     table = folder / "table.md"
-    write_text(table, form.table(name, found) + "\n")
-    drawn = [save(draw(found), folder / file, PIXELS) for file, draw in form.figures.items()]
+    write_text(table, form.table(name, sections) + "\n")
+    drawn = [save(draw(sections), folder / file, PIXELS) for file, draw in form.figures.items()]
     return [table, *(path for paths in drawn for path in paths)]
 
 
@@ -69,12 +80,12 @@ def read(name: str, folder: Path) -> list[Results]:
 
 def gathered(results: Sequence[Results]) -> list[Section]:
     """The sections of some results, without those that have no run yet."""
-    return sections([Source("", entry) for entry in results if entry.runs])
+    return sections_of([Source("", entry) for entry in results if entry.runs])
 
 
-def beside_the_paper(name: str, found: Sequence[Section]) -> str:
+def beside_the_paper(name: str, sections: Sequence[Section]) -> str:
     """The form of the paper's first table: the three metrics beside the paper's, one part per dataset."""
-    results = [source.results for section in found for source in section.sources]
+    results = [source.results for section in sections for source in section.sources]
     parts = []
     for dataset, printed in paper_figures(name).items():
         mine = [entry for entry in results if parse_scenario(entry.scenario).dataset == dataset]
@@ -132,28 +143,28 @@ def summary(section: Section) -> str:
     return markdown(["method", *(metric.heading for metric in columns), *COSTS], rows)
 
 
-def across(found: Sequence[Section], name: str = "") -> str:
+def across(sections: Sequence[Section], name: str = "") -> str:
     """ACC of every method in every scenario; the figures that the paper prints under that name have own columns."""
-    printed = {key: figures for section in found for key, figures in _sequences(name, section).items()}
-    columns = [{entry.name: entry for entry in section.series} for section in found]
-    best = [_leaders(section, ACC) for section in found]
+    printed = {key: figures for section in sections for key, figures in _sequences(name, section).items()}
+    columns = [{entry.name: entry for entry in section.series} for section in sections]
+    best = [_leaders(section, ACC) for section in sections]
     rows = []
-    for method in _names(found):
+    for method in _names(sections):
         entries = [column.get(method) for column in columns]
         cells = zip(entries, best, strict=True)
         mine = [_bold(entry.cell(ACC), method in names) if entry else "" for entry, names in cells]
         theirs = [_printed(figures.get(method, {})) for figures in printed.values()]
         rows.append([method, _kept(entry for entry in entries if entry), *mine, *theirs])
-    headings = [title(section.scenario) for section in found] + [f"paper: {sequence}" for sequence in printed]
+    headings = [title(section.scenario) for section in sections] + [f"paper: {sequence}" for sequence in printed]
     return markdown(["method", "exemplars", *headings], rows, words=2)
 
 
-def margins(name: str, found: Sequence[Section]) -> str:
+def margins(name: str, sections: Sequence[Section]) -> str:
     """Where the paper prints no figures: how far ahead it says that IF2Net is, and how far it is here."""
     ((sequence, figures),) = paper_figures(name).items()
     over, points = figures["margin"]["over"], figures["margin"]["points"]
     here = []
-    for section in found:
+    for section in sections:
         means = {series.name: series.mean("acc") for series in section.series}
         if {"if2net", over} <= set(means):
             here.append(f"{100 * (means['if2net'] - means[over]):+.2f} in {title(section.scenario)}")
@@ -161,13 +172,13 @@ def margins(name: str, found: Sequence[Section]) -> str:
     return f"{claim}the second best ({sequence}). Here: {'; '.join(here) or 'not run'}."
 
 
-def introduction(found: Sequence[Section]) -> str:
+def introduction(sections: Sequence[Section]) -> str:
     """
     >>> introduction([Section("digits-10/5", "agnostic", [], [])])
     'Agnostic protocol.'
     """
-    counts = sorted({len(series.runs) for section in found for series in section.series})
-    protocol = f"{found[0].protocol.capitalize()} protocol"
+    counts = sorted({len(series.runs) for section in sections for series in section.series})
+    protocol = f"{sections[0].protocol.capitalize()} protocol"
     if not counts or counts[-1] == 1:
         return f"{protocol}."
     seeds = f"{counts[-1]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
@@ -178,8 +189,8 @@ def _leaders(section: Section, metric: Metric) -> set[str]:
     return section.leaders(lambda series: series.mean(metric.key))
 
 
-def _names(found: Sequence[Section]) -> list[str]:
-    names = dict.fromkeys(series.name for section in found for series in section.series)
+def _names(sections: Sequence[Section]) -> list[str]:
+    names = dict.fromkeys(series.name for section in sections for series in section.series)
     order = {name: place for place, name in enumerate(METHODS)}
     return sorted(names, key=lambda name: order.get(name, len(order)))
 
@@ -207,35 +218,35 @@ def _sequences(name: str, section: Section) -> dict[str, Printed]:
     return {sequence: figures for sequence, figures in paper_figures(name).items() if sequence.endswith(ending)}
 
 
-def _every_task(name: str, found: Sequence[Section]) -> str:
-    tables = [after_each_task(section, next(iter(_sequences(name, section).values()), {})) for section in found]
-    return "\n\n".join([f"ACC % on the tasks seen so far, after each task. {introduction(found)}", *tables])
+def _every_task(name: str, sections: Sequence[Section]) -> str:
+    tables = [after_each_task(section, next(iter(_sequences(name, section).values()), {})) for section in sections]
+    return "\n\n".join([f"ACC % on the tasks seen so far, after each task. {introduction(sections)}", *tables])
 
 
-def _beside_another_dataset(name: str, found: Sequence[Section]) -> str:
-    return "\n\n".join([f"ACC %. {introduction(found)}", NOT_THE_SAME, across(found, name)])
+def _beside_another_dataset(name: str, sections: Sequence[Section]) -> str:
+    return "\n\n".join([f"ACC %. {introduction(sections)}", NOT_THE_SAME, across(sections, name)])
 
 
-def _with_margins(name: str, found: Sequence[Section]) -> str:
-    return f"{introduction(found)}\n\n{margins(name, found)}"
+def _with_margins(name: str, sections: Sequence[Section]) -> str:
+    return f"{introduction(sections)}\n\n{margins(name, sections)}"
 
 
-def _curves(found: Sequence[Section]) -> Chart:
-    heading = f"{title(found[0].scenario)}, {found[0].protocol} protocol"
-    return accuracy_chart(found[0], alone=True, width=560, heading=heading)
+def _curves(sections: Sequence[Section]) -> Chart:
+    heading = f"{title(sections[0].scenario)}, {sections[0].protocol} protocol"
+    return accuracy_chart(sections[0], alone=True, width=560, heading=heading)
 
 
-def _bars(found: Sequence[Section], *, columns: int, width: float, transfer: bool = False) -> Chart:
+def _bars(sections: Sequence[Section], *, columns: int, width: float, transfer: bool = False) -> Chart:
     shown = "ACC after the last task, below; BWT and FWT, above" if transfer else "ACC after the last task"
-    dataset = title(found[0].scenario).rpartition("-")[0]
-    label = f"{dataset}, {found[0].protocol} protocol: {shown}"
-    return bar_chart(found, label, columns=columns, width=width, transfer=transfer)
+    dataset = title(sections[0].scenario).rpartition("-")[0]
+    label = f"{dataset}, {sections[0].protocol} protocol: {shown}"
+    return bar_chart(sections, label, columns=columns, width=width, transfer=transfer)
 
 
 FORMS = {  # by the names of EXPERIMENTS
     "table-mnist": Form(beside_the_paper),
     "table-cifar": Form(_every_task, {"curves.svg": _curves}),
-    "figure-cifar": Form(lambda _, found: introduction(found), {"curves.svg": _curves}),
+    "figure-cifar": Form(lambda _, sections: introduction(sections), {"curves.svg": _curves}),
     "table-imagenet-subset": Form(_beside_another_dataset, {"bars.svg": partial(_bars, columns=3, width=210)}),
     "figure-cub": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280)}),
     "figure-dogs": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280, transfer=True)}),

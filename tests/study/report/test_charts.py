@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from if2net.study.report import charts
-from if2net.study.report.gather import Source, sections
+from if2net.study.report.gather import Source, sections_of
 from if2net.study.report.paper_tables import gathered
 
 # How people who lack one kind of cone see linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
@@ -42,7 +42,7 @@ def contrast(one, other):
 
 
 def section_of(*found):
-    return sections([Source(f"folder-{place}", results) for place, results in enumerate(found)])[0]
+    return sections_of([Source(f"folder-{place}", results) for place, results in enumerate(found)])[0]
 
 
 def groups(chart, index):

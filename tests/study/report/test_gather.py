@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from if2net.errors import ConfigurationError
-from if2net.study.report.gather import Source, read_one, read_sources, sections
+from if2net.study.report.gather import Source, read_one, read_sources, sections_of
 
 COMMITTED = sorted((Path(__file__).parents[3] / "results").glob("*/*/results.json"))
 
@@ -17,7 +17,7 @@ def test_results_of_one_scenario_and_protocol_share_a_section(make_results, writ
     write_folder("a", make_results())
     write_folder("b", make_results(protocol="aware"))
     write_folder("c", make_results())
-    found = sections(read_sources([tmp_path]))
+    found = sections_of(read_sources([tmp_path]))
     assert [(section.title, len(section.sources)) for section in found] == [
         ("digits-4/2, agnostic", 2),
         ("digits-4/2, aware", 1),
@@ -34,7 +34,7 @@ def test_methods_in_several_folders_carry_the_part_of_the_name_that_differs(
 ):
     write_folder("mnist-aware", make_results(make_run("if2net"), make_run("joint")))
     write_folder("mnist-aware-ewc", make_results(make_run("if2net")))
-    (section,) = sections(read_sources([tmp_path]))
+    (section,) = sections_of(read_sources([tmp_path]))
     assert [series.name for series in section.series] == ["if2net", "joint", "if2net, ewc"]
 
 
@@ -46,16 +46,16 @@ def test_folders_of_the_same_name_are_distinguished(make_results, write_folder):
 def test_a_method_keeps_its_index_across_sections(make_results, make_run, write_folder, tmp_path):
     write_folder("a", make_results(make_run("if2net"), make_run("joint")))
     write_folder("b", make_results(make_run("joint"), make_run("ncm"), protocol="aware"))
-    found = sections(read_sources([tmp_path]))
+    found = sections_of(read_sources([tmp_path]))
     indices = {(series.name, series.index) for section in found for series in section.series}
     assert indices == {("if2net", 0), ("joint", 1), ("ncm", 2)}
 
 
 def test_if2net_is_highlighted_and_the_best_where_it_was_not_run(make_results, make_run):
     better = with_accuracy(make_run, "ncm", 0.9)
-    (section,) = sections([Source("a", make_results(make_run("owm"), *better, make_run("if2net")))])
+    (section,) = sections_of([Source("a", make_results(make_run("owm"), *better, make_run("if2net")))])
     assert section.highlighted.name == "if2net"
-    (section,) = sections([Source("a", make_results(make_run("owm"), *better))])
+    (section,) = sections_of([Source("a", make_results(make_run("owm"), *better))])
     assert section.highlighted.name == "ncm"
 
 
@@ -66,19 +66,19 @@ def test_methods_whose_intervals_overlap_with_the_best_are_tied(make_results, ma
         *with_accuracy(make_run, "owm", 0.88, 0.88),  # no spread and no overlap
         *with_accuracy(make_run, "joint", 0.95, 0.95),  # does not compete
     ]
-    (section,) = sections([Source("a", make_results(*runs))])
+    (section,) = sections_of([Source("a", make_results(*runs))])
     assert section.tied("acc") == {"if2net", "ranpac"}
     assert section.leaders(lambda series: series.mean("acc")) == {"if2net"}
 
 
 def test_with_one_seed_only_equal_values_are_tied(make_results, make_run):
     runs = [with_accuracy(make_run, name, value)[0] for name, value in (("a", 0.9), ("b", 0.9), ("c", 0.89))]
-    (section,) = sections([Source("a", make_results(*runs))])
+    (section,) = sections_of([Source("a", make_results(*runs))])
     assert section.tied("acc") == {"a", "b"}
 
 
 def test_classes_are_those_of_the_dataset_whatever_the_order_of_the_stream(make_results, make_run):
-    (section,) = sections([Source("a", make_results(make_run(seed=0), make_run(seed=1, order=(0, 1, 2, 3))))])
+    (section,) = sections_of([Source("a", make_results(make_run(seed=0), make_run(seed=1, order=(0, 1, 2, 3))))])
     (series,) = section.series
     # Class 2 comes first in one run (8 of 10 right) and third in the other (4 of 10).
     assert series.class_accuracies[2] == pytest.approx(0.6)
@@ -90,7 +90,7 @@ def test_results_without_a_run_are_refused(make_results, write_folder):
     content = json.loads((folder / "results.json").read_text())
     (folder / "results.json").write_text(json.dumps(content | {"runs": []}))
     with pytest.raises(ConfigurationError, match="a holds no finished run"):
-        sections(read_sources([folder]))
+        sections_of(read_sources([folder]))
 
 
 def test_comparing_needs_a_folder_with_one_result(make_results, write_folder, tmp_path):

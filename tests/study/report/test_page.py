@@ -5,7 +5,7 @@ import pytest
 
 from if2net.errors import OutputError
 from if2net.study.report import write_report
-from if2net.study.report.gather import Source, sections
+from if2net.study.report.gather import Source, sections_of
 from if2net.study.report.page import render, write_figures
 
 VOID = ("meta", "input")
@@ -27,12 +27,12 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-def sections_of(*found):
-    return sections([Source(f"folder-{place}", results) for place, results in enumerate(found)])
+def gathered(*results):
+    return sections_of([Source(f"folder-{place}", one) for place, one in enumerate(results)])
 
 
 def page_of(*found):
-    return render(sections_of(*found))
+    return render(gathered(*found))
 
 
 def row(page, method, after="<h2>Summary</h2>"):
@@ -55,7 +55,7 @@ def test_the_report_is_written_beside_the_results(make_results, tmp_path):
 
 
 def test_every_chart_is_written_as_svg_and_png(make_results, tmp_path):
-    files = write_figures(sections_of(make_results(protocol="aware")), tmp_path / "figures")
+    files = write_figures(gathered(make_results(protocol="aware")), tmp_path / "figures")
     assert {path.name for path in files} == {
         f"digits-4-2-aware-{name}.{kind}"
         for name in ("accuracy", "time", "memory", "matrices")

@@ -9,7 +9,7 @@ from html import escape, unescape
 
 import pytest
 
-from if2net.study.report.gather import Source, sections
+from if2net.study.report.gather import Source, sections_of
 from if2net.study.report.page import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -60,12 +60,12 @@ def page(make_results, make_run):
     long_name = make_run("a-method-with-quite-a-long-name", variant="one task per batch")
     runs = [make_run(method, seed) for method in ("if2net", "ewc", "joint") for seed in (0, 1)]
     found = [make_results(*runs, long_name), make_results(protocol="aware")]
-    return render(sections([Source(f"folder-{place}", results) for place, results in enumerate(found)]))
+    return render(sections_of([Source(f"folder-{place}", results) for place, results in enumerate(found)]))
 
 
 @pytest.fixture
 def many(many_results):
-    return render(sections([Source("many", many_results)]))
+    return render(sections_of([Source("many", many_results)]))
 
 
 def test_the_console_is_read(look):
@@ -83,7 +83,7 @@ def test_nothing_overflows_and_the_console_is_silent(page, look, width, dark):
 def test_a_wide_table_fits_on_a_printed_page(make_results, make_run, look):
     counts = [[100 if true == taken else 0 for taken in range(30)] for true in range(30)]
     runs = [make_run(name, order=range(100, 130), counts=counts) for name in ("if2net", "if2net-gradient, ewc")]
-    printed = render(sections([Source("a", make_results(*runs))])).replace("@media print", "@media all")
+    printed = render(sections_of([Source("a", make_results(*runs))])).replace("@media print", "@media all")
     tables = "[...page.querySelectorAll('table')].every(table => table.getBoundingClientRect().right <= 740)"
     assert look(printed, tables, width=740)[0] is True
 
