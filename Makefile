@@ -51,7 +51,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) build out
+	rm -rf $(VENV) $(EXTRAS) build
 
 # constraints.txt pins exact versions, so that two machines get the same environment.
 $(READY): pyproject.toml constraints.txt

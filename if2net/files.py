@@ -85,6 +85,8 @@ def cache_folder() -> Path:
 
 def make_folder(folder: Path, advice: str = "set IF2NET_CACHE to a folder that can be written to") -> Path:
     """Create a folder if it does not exist, and return it."""
+    if folder.is_file():
+        raise OutputError(f"{folder} is a file, and a folder is needed; {advice}.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

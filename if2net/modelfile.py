@@ -67,7 +67,7 @@ def _read(file: IO[bytes], source: Path) -> tuple[dict[str, Tensor], dict[str, A
     length = file.read(8)
     header_bytes = int.from_bytes(length, "little")
     if not 0 < header_bytes <= status.st_size - 8:
-        raise ValueError("its header has no possible length")
+        raise ModelFileError(f"{source} is not a model file, or it is cut short; give an .if2 file.")
     raw = file.read(header_bytes)
     entries = json.loads(raw)
     metadata = entries.pop("__metadata__", {})

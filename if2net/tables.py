@@ -146,6 +146,12 @@ class Table:
     feature_names: list[str] | None = None
     whole_labels: bool = False  # whether labels that were read as text are whole numbers
 
+    @property
+    def label_by_position(self) -> str | None:
+        """The column of the labels, if no name but its place, the last one, speaks for it."""
+        label = self.columns.label
+        return label if label and kind_of(self.path) in NAMED and label.lower() not in LABEL_NAMES else None
+
     def __iter__(self) -> Iterator[tuple[np.ndarray, Any]]:
         with _naming(self.path):
             for number, arrays in enumerate(_pieces(self.path, self.columns)):
@@ -249,7 +255,7 @@ def _check_numbers(arrays: Arrays, columns: Columns, offset: int) -> None:
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             row = int(np.argwhere(~np.isfinite(values))[0, 0])
             raise InputError(
-                f"The column {name!r} is empty, NaN or infinity in row {offset + row + 1:,}. Remove such rows, or "
+                f"Row {offset + row + 1:,} of the column {name!r} is empty, NaN or infinite. Remove such rows, or "
                 "fill in the values."
             )
 

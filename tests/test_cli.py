@@ -168,3 +168,8 @@ def test_tune_writes_everything_it_tried(tmp_path):
     done = if2net("tune", "digits-10/5", "-m", "if2net", "--grid", "width=20,100", "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["best"] == {"acc": {"width": "100"}}
+
+
+def test_python_m_if2net_is_the_command():
+    done = subprocess.run([sys.executable, "-m", "if2net", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("if2net ")

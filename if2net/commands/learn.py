@@ -110,6 +110,8 @@ def _learn_tables(
 
     check_tables(net)
     tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist())
+    if label is None and (chosen := tables[0].label_by_position):
+        console.print(f"The labels are the last column, {chosen!r}. Choose another with --label.", highlight=False)
     with progress("samples", console) as show:
         if address is None:
             net.learn(Stream(tables, counting(show)))

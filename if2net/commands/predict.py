@@ -51,6 +51,7 @@ def predict(
     else:
         refuse("images", backbone=backbone)
         columns, blocks = ("file", "row"), _rows_to_predict(net, samples, label)
+    written = 0
     with _output(out) as file:
         writer = csv.writer(file, lineterminator="\n")
         chances = [f"p({name})" for name in net.classes.tolist()] if proba else []
@@ -58,6 +59,9 @@ def predict(
         for places, X in blocks:
             predictions = _predictions(net, X, proba)
             writer.writerows([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
+            written += len(places)
+    if out is not None:
+        typer.echo(f"{written:,} predictions are in {out}.", err=True)
 
 
 def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> Samples:

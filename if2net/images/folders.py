@@ -142,7 +142,9 @@ def _classes_to_learn(folder: Path, backbone: Backbone) -> dict[str, list[Path]]
         )
     classes = class_folders(folder)
     if not classes:
-        raise InputError(f"{folder} has no sub-folders with images; put the images of each class into one.")
+        raise InputError(
+            f"{folder} has no sub-folders with images; put the images of each class into a sub-folder of its own."
+        )
     if "train" in classes and not classes.keys().isdisjoint(TESTING):
         raise InputError(f"{folder} holds training and test images, not classes; give {folder / 'train'}.")
     check_unseen(classes, backbone)

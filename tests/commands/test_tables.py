@@ -141,7 +141,7 @@ def test_predictions_that_fail_half_way_leave_the_old_file(model, folder, tmp_pa
     frame.iloc[-1, 0] = np.inf
     frame.to_csv(tmp_path / "bad.csv", index=False)
     (tmp_path / "out.csv").write_text("old")
-    with pytest.raises(IF2NetError, match="infinity"):
+    with pytest.raises(IF2NetError, match="NaN or infinite"):
         if2net("predict", model, folder / "ask.csv", tmp_path / "bad.csv", "--out", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 3
@@ -181,3 +181,10 @@ def test_the_file_and_the_row_of_a_wrong_cell_are_named(model, folder, tmp_path)
 def test_predictions_cannot_be_written_to_a_folder_that_does_not_exist(model, folder, tmp_path):
     with pytest.raises(IF2NetError, match="does not exist; create it"):
         if2net("predict", model, folder / "ask.csv", "--out", tmp_path / "none" / "out.csv")
+
+
+def test_a_label_that_only_its_place_suggests_is_named(tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("x,z\n" + "".join(f"{number},{number % 2}\n" for number in range(20)))
+    result = CliRunner().invoke(app, ["learn", str(tmp_path / "m.if2"), str(table), *SMALL])
+    assert "The labels are the last column, 'z'" in " ".join(result.stderr.split())

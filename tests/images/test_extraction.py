@@ -205,5 +205,5 @@ def test_images_whose_features_are_not_finite_are_left_out_with_a_reason(paths, 
 def test_a_cache_folder_that_is_a_file_is_an_error_that_says_what_to_do(paths, extractor, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
-    with pytest.raises(OutputError, match=r"file.features.* cannot be created .*set IF2NET_CACHE to a folder"):
+    with pytest.raises(OutputError, match=r"file.features.* cannot be created .*set IF2NET_CACHE"):
         extract(paths, extractor)

@@ -24,9 +24,14 @@ def resolve(methods: Iterable[str], protocol: str, given: Given) -> dict[str, An
             raise unknown("method", name, METHODS)
     for scope, key, _ in given:
         if scope is not None and scope not in names:
-            raise ConfigurationError(f"{scope}.{key} is set, but {scope} is not among the methods to run.")
+            raise ConfigurationError(
+                f"{scope}.{key} is set, but {scope} is not among the methods to run; add the method or leave it out."
+            )
         if not any(key in _types(name) for name in names if scope in (None, name)):
-            raise unknown("setting", key, {known for name in names for known in _types(name)})
+            known = {setting for name in names for setting in _types(name)}
+            if not known:
+                raise ConfigurationError(f"{' and '.join(names)} have no settings; leave {key} out.")
+            raise unknown("setting", key, known)
     for name in names:
         kind = METHODS[name].Settings
         values = METHODS[name].defaults(protocol)

@@ -22,7 +22,7 @@ DEFAULT_METHODS = ["if2net", "none", "joint"]
 
 
 def run(
-    scenario: Annotated[str, typer.Argument(help="DATASET-CLASSES/TASKS")] = "digits-10/5",
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="DATASET-CLASSES/TASKS.")] = "digits-10/5",
     backbone: BackboneOption = None,
     method: MethodsOption = None,
     runs: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 1,
@@ -30,12 +30,18 @@ def run(
     protocol: ProtocolOption = "agnostic",
     data: DataOption = None,
     device: DeviceOption = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for results. A stopped run continues there.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for results, where a stopped run continues. Default: a new folder in out/."),
+    ] = None,
     jobs: JobsOption = 1,
     settings: SetOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Compare methods on a stream of tasks: a table, results.json and report.html."""
+    """Compare methods on a stream of tasks: a table, results.json and report.html.
+
+    Without -m: if2net, none and joint.
+    """
     from rich.console import Console
 
     from if2net.config import resolve_device

@@ -1,0 +1,5 @@
+"""`python -m if2net`."""
+
+from if2net.cli import main
+
+main()
