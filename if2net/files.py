@@ -45,6 +45,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     'whole'
     """
+    if os.path.abspath(path).startswith(("/dev/", "/proc/")):  # a link there may lead to the file of the output
+        raise OutputError(f"{path} is a device, which cannot be replaced; give the name of a file.")
     target = Path(os.path.realpath(path))
     old = _replaceable(target, path)
     _remove_abandoned_once(target.parent)

@@ -402,6 +402,12 @@ class IF2Net:
                 self._state = replace(self._state, solution=solution)
         return solution
 
+    def _present(self) -> IF2Net:
+        """Return a copy for predicting only, which keeps the present state while this learner learns. It is free."""
+        with self._lock:
+            self._solution(temperature=True)
+            return copy.copy(self)
+
     # ------------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -322,3 +322,9 @@ def test_few_modules_lie_between_partial_fit_and_the_statistics(new_classifier, 
     classifier.partial_fit(X[100:], y[100:])
     assert {"if2net.classifier", "if2net.learner"} <= modules
     assert len([name for name in modules if name.startswith("if2net.")]) <= 8
+
+
+def test_a_continuous_target_in_an_object_array_is_refused(new_classifier, digits):
+    X, _ = digits
+    with pytest.raises(ValueError, match="Unknown label type"):
+        new_classifier().fit(X[:4], np.array([1.5, 2.5, 1.5, 2.5], dtype=object))

@@ -262,3 +262,8 @@ def test_a_folder_that_could_not_be_filled_does_not_exist(tmp_path):
     with pytest.raises(OutputError, match="free some space"):
         fill_folder_once(tmp_path / "set", fill)
     assert not os.listdir(tmp_path)
+
+
+def test_a_device_is_never_replaced():
+    with pytest.raises(OutputError, match="is a device"):
+        write_text("/dev/stdout", "text")

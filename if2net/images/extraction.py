@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -166,6 +167,8 @@ def _compute_and_add(
 
 def _digest(path: Path) -> bytes | str:
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device would block or never end
+            return f"{path} is not a regular file; leave it out."
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
     except OSError as error:

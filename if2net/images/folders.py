@@ -168,7 +168,7 @@ def _files_under(folder: Path) -> Iterator[Path]:
     start = folder.resolve()
     followed: set[Path] = set()
 
-    def is_to_be_entered(path: Path) -> bool:
+    def should_enter(path: Path) -> bool:
         """Follow each link once, and none to a folder above, which would never end."""
         if not path.is_symlink():
             return True
@@ -178,5 +178,5 @@ def _files_under(folder: Path) -> Iterator[Path]:
         return not known
 
     for place, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in sorted(folders) if name[0] != "." and is_to_be_entered(Path(place, name))]
+        folders[:] = [name for name in sorted(folders) if name[0] != "." and should_enter(Path(place, name))]
         yield from (Path(place, name) for name in files if name[0] != ".")

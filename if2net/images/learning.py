@@ -133,8 +133,12 @@ def learn_images(
     extractor, record = extractor_for(_learner(model), backbone, resolve_device(device))
     images = ImageFolders(_paths(folders), extractor, show)
     if isinstance(model, IF2Net):
-        model.learn(images)
-        model.backbone = record
+        before, model.backbone = model.backbone, record  # first, so that the model is never without it
+        try:
+            model.learn(images)
+        except BaseException:
+            model.backbone = before
+            raise
     else:
         model.partial_fit(images)
         model.learner_.backbone = record
@@ -176,6 +180,7 @@ def predict_images(
     net = _learner(model)
     if net is None or not len(net.classes):
         raise InputError("The model has learned nothing yet; call learn_images first.")
+    net = net._present()  # one model for all blocks, even if another thread learns
     extractor, _ = extractor_for(net, backbone, resolve_device(device))
     images = images_to_predict(_paths(paths), extractor, show)
     predicted: list[Path] = []
@@ -193,4 +198,7 @@ def _learner(model: IF2NetClassifier | IF2Net) -> IF2Net | None:
 
 
 def _paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:
-    return [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    listed = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    if not listed:
+        raise InputError("No path was given; give at least one folder or file.")
+    return listed

@@ -26,7 +26,8 @@ def extractor_for(
     record = net.backbone if net is not None else None
     if record is None and net is not None and net.encoder is not None:
         raise InputError(
-            "The model has learned from tables, so images mean nothing to it; give tables, or learn a new model."
+            "The model has learned from tables, so it cannot learn or predict images; give tables, or learn a new "
+            "model."
         )
     if isinstance(backbone, Extractor):
         extractor, text = backbone, backbone.text
@@ -41,11 +42,11 @@ def extractor_for(
 
 
 def check_tables(net: IF2Net) -> None:
-    """Raise an error if the model has learned from images, because rows of a table mean nothing to it."""
+    """Raise an error if the model has learned from images, so it cannot learn or predict tables."""
     if net.backbone is not None:
         raise InputError(
-            f"The model has learned from images, through the backbone {net.backbone['text']}, so tables mean nothing "
-            "to it; give images, or learn a new model."
+            f"The model has learned from images, through the backbone {net.backbone['text']}, so it cannot learn "
+            "or predict tables; give images, or learn a new model."
         )
 
 

@@ -1,5 +1,7 @@
 """learn_images and predict_images, as a Python program calls them."""
 
+import os
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -88,3 +90,29 @@ def test_a_model_of_tables_refuses_pictures(pictures, digits):
     for function in (learn_images, predict_images):
         with pytest.raises(IF2NetError, match="learned from tables"):
             function(model, pictures, device="cpu")
+
+
+def test_predictions_of_pictures_use_one_model_while_another_thread_learns(pictures, monkeypatch):
+    net = IF2Net(encoder="linear", device="cpu")
+    learn_images(net, pictures, backbone="pixels,size=8", device="cpu")
+    monkeypatch.setattr("if2net.images.folders.BLOCK", 2)
+    probabilities = IF2Net.probabilities
+
+    def learning_meanwhile(model, X, **options):
+        net.learn(np.zeros((2, X.shape[1])), [f"a{len(net.classes)}"] * 2)  # sorts before the others
+        return probabilities(model, X, **options)
+
+    monkeypatch.setattr(IF2Net, "probabilities", learning_meanwhile)
+    predicted = predict_images(net, pictures, device="cpu")
+    assert predicted.predictions.tolist() == [path.parent.name for path in predicted.paths]
+
+
+def test_a_pipe_named_like_a_picture_is_left_out(pictures):
+    os.mkfifo(pictures / "red" / "pipe.png")
+    learned = learn_images(IF2Net(encoder="linear", device="cpu"), pictures, backbone="pixels,size=8", device="cpu")
+    assert "not a regular file" in learned.left_out[pictures / "red" / "pipe.png"]
+
+
+def test_no_folder_is_an_error_in_a_sentence():
+    with pytest.raises(InputError, match="at least one folder"):
+        learn_images(IF2Net(device="cpu"), [], backbone="pixels,size=8")

@@ -59,7 +59,7 @@ class OnnxBackbone(Backbone):
 
 
 def _is_of_images(shape: list[int | str | None]) -> bool:
-    """Say whether square colour images fit this shape; a dimension that is not a number may have any size."""
+    """Return whether square colour images fit this shape; a dimension that is not a number may have any size."""
     if len(shape) != 4:
         return False
     _, channels, *sides = (side if isinstance(side, int) else None for side in shape)
