@@ -77,7 +77,7 @@ for panel, commands in PANELS.items():
 
 
 def main() -> None:
-    """Run the `if2net` command. An error that the user can mend is one sentence, without a traceback."""
+    """Run the `if2net` command. An error that the user can correct is one sentence, without a traceback."""
     # Waiting threads must not spin, because they would take the cores from other work. This process is our own.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 class IF2NetError(ValueError):
-    """Anything the user can mend; raised before anything has been changed."""
+    """Anything the user can correct; raised before anything has been changed."""
 
 
 class InputError(IF2NetError):
@@ -15,7 +15,7 @@ class InputError(IF2NetError):
 
 
 class ModelFileError(IF2NetError):
-    """A model file that cannot be trusted or read."""
+    """A model file that is damaged or cannot be read."""
 
 
 class OutputError(IF2NetError):
@@ -27,7 +27,7 @@ class ConfigurationError(IF2NetError):
 
 
 class NumericalError(IF2NetError):
-    """Numbers that cannot be solved as they are."""
+    """A system of equations that cannot be solved in this precision."""
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:

@@ -12,7 +12,7 @@ from torch import Tensor
 from if2net.errors import InputError
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
-FARTHEST = 0.4
+LARGEST_EXPONENT = 0.4
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
@@ -50,14 +50,15 @@ def matrix(X: Any, features: int | None = None) -> Tensor:
 
 
 def finite(X: Tensor) -> Tensor:
-    """Return whether all of X is finite, as a tensor on its device. Its extremes tell, in one pass without memory."""
+    """Return whether all of X is finite, as a tensor on its device."""
+    # Only the minimum and maximum are checked: one pass, no copy.
     lowest, highest = torch.aminmax(X)
     return torch.isfinite(lowest) & torch.isfinite(highest)
 
 
 def largest(dtype: torch.dtype) -> float:
     """Return the largest standardised value that is accepted: the squares of larger ones would overflow in G."""
-    return float(torch.finfo(dtype).max ** FARTHEST)
+    return float(torch.finfo(dtype).max ** LARGEST_EXPONENT)
 
 
 def check_range(farthest: float, dtype: torch.dtype) -> None:

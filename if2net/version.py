@@ -1,3 +1,3 @@
-"""The version of the library, in one place."""
+"""The version of if2net."""
 
 __version__ = "0.2.0"

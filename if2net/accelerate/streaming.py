@@ -23,8 +23,8 @@ def worth_streaming(X: Tensor, device: torch.device) -> bool:
 class Streamed:
     """A matrix of samples that is only read block by block.
 
-    A block is valid until the next one is requested. Each is checked on the way without waiting for the answer:
-    `looks_good` returns it as a tensor on the device, and `check` reads it after the last block.
+    A block is valid until the next one is requested. Each is checked asynchronously: `looks_good` returns the
+    result as a tensor on the device, and `check` reads it after the last block.
 
     >>> numbers, device = torch.arange(10).reshape(5, 2), torch.device("cpu")
     >>> X = Streamed(numbers, torch.float32, device, looks_good=lambda block: torch.isfinite(block).all())

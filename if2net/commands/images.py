@@ -20,7 +20,7 @@ NAMED = 20
 
 
 def are_images(paths: Sequence[Path]) -> bool:
-    """Say whether these are images or folders of images rather than tables.
+    """Return whether these are images or folders of images rather than tables.
 
     Other files among images are allowed here; they are named at the end, with the images that cannot be read.
     """

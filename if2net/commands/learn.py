@@ -79,7 +79,7 @@ def learn(
     typer.echo(f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.")
     names = ", ".join(new[:NAMED_CLASSES]) + (" …" if len(new) > NAMED_CLASSES else "")
     typer.echo(f"New classes: {names}" if new else "No new classes.")
-    typer.echo(f"{model} now knows {len(net.classes):,} classes from {net.samples:,} samples.")
+    typer.echo(f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.")
     pictures.print_left_out(left_out, console)
 
 

@@ -54,8 +54,8 @@ def predict(
     written = 0
     with _output(out) as file:
         writer = csv.writer(file, lineterminator="\n")
-        chances = [f"p({name})" for name in net.classes.tolist()] if proba else []
-        writer.writerow([*columns, "prediction", *chances])
+        probabilities = [f"p({name})" for name in net.classes.tolist()] if proba else []
+        writer.writerow([*columns, "prediction", *probabilities])
         for places, X in blocks:
             predictions = _predictions(net, X, proba)
             writer.writerows([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
@@ -85,10 +85,10 @@ def _predictions(net: IF2Net, X: np.ndarray, proba: bool) -> Iterator[list[objec
     if not proba:
         yield from ([name] for name in net.predict(X).tolist())
         return
-    chances = net.probabilities(X).cpu().numpy()
+    probabilities = net.probabilities(X).cpu().numpy()
     # The class comes from the probabilities, so that rounding cannot make the two disagree.
-    for name, row in zip(net.classes[chances.argmax(axis=1)].tolist(), chances, strict=True):
-        yield [name, *(f"{chance:.6f}" for chance in row)]
+    for name, row in zip(net.classes[probabilities.argmax(axis=1)].tolist(), probabilities, strict=True):
+        yield [name, *(f"{probability:.6f}" for probability in row)]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Algorithm 2, decision making: the output layer. It knows nothing of files or the screen."""
+"""Algorithm 2, decision making: the output layer. It does not use files or the screen."""
 
 from if2net.decision.analytic import Analytic
 from if2net.decision.gradient import ElasticGradient, Gradient

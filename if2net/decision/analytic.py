@@ -211,7 +211,8 @@ class Analytic(DecisionLayer):
     def _fit_temperature(self) -> float:
         if not 0 < self.held.samples < self.total.samples:
             return super()._fit_temperature()
-        # With a β that has not seen the held-out samples: they would look too easy to the final one.
+        # With a β that has not seen the held-out samples: the final β was fitted to them, so its error on them is too
+        # small.
         fitting = self.fitting
         return temperature(solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, self.ridge)), self.held)
 

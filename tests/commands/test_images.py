@@ -56,7 +56,7 @@ def test_two_classes_today_and_two_tomorrow_are_all_recognised(model, folder):
     output, messages = if2net("learn", model, folder / "tomorrow")
     assert "Learned 10 samples" in output
     assert "New classes: green, red" in output
-    assert "knows 4 classes from 20 samples" in output
+    assert "has 4 classes from 20 samples" in output
     assert "Left out (1):" in messages
     assert "broken.png cannot be read" in messages
     rows = list(csv.DictReader(if2net("predict", model, folder / "unseen")[0].splitlines()))

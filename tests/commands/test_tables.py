@@ -48,7 +48,7 @@ def test_a_model_learns_new_classes_and_they_are_named(model, folder):
     output = if2net("learn", model, folder / "new.parquet")
     assert "Learned 896 samples" in output
     assert "New classes: 5, 6, 7, 8, 9" in output
-    assert "knows 10 classes from 1,797 samples" in output
+    assert "has 10 classes from 1,797 samples" in output
     frame = load_digits(as_frame=True).frame
     assert load(model).score(frame.drop(columns="target"), frame.target) > 0.9
 

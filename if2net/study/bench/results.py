@@ -180,7 +180,7 @@ class Results:
         except ValidationError as error:
             _refuse_ablation(path)
             raise ConfigurationError(
-                f"{path} is not a results file of this version: {_first_complaint(error)}. Run it again, or move the "
+                f"{path} is not a results file of this version: {_first_error(error)}. Run it again, or move the "
                 "file away."
             ) from error
 
@@ -359,12 +359,12 @@ def backbones(results: Results) -> set[tuple[int, str]]:
     return {(run.seed if own else 0, run.backbone.identity) for run in results.runs if run.backbone}
 
 
-def _first_complaint(error: ValidationError) -> str:
+def _first_error(error: ValidationError) -> str:
     """
     >>> try:
     ...     _READER.validate_json('{"scenario": "digits-10/5", "protocol": 7}')
     ... except ValidationError as error:
-    ...     print(_first_complaint(error))
+    ...     print(_first_error(error))
     'protocol' should be a valid string, but is 7
     """
     first = error.errors()[0]
@@ -378,7 +378,7 @@ def _first_complaint(error: ValidationError) -> str:
 
 
 def _refuse_ablation(path: Path) -> None:
-    """Say of a file of an ablation what it is."""
+    """Raise an error if the file belongs to an ablation."""
     try:
         name = json.loads(path.read_bytes())["ablation"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -137,7 +137,7 @@ def _compute_features(scenario: Scenario, seed: int, loader: Loader, device: str
 
 
 def _knows_its_classes(backbone: str) -> bool:
-    """Say whether the classes that a backbone has seen are known: its file lists them, or it has seen none."""
+    """Return whether the classes that a backbone has seen are known: its file lists them, or it has seen none."""
     from if2net.images.backbones import registry
 
     name, _ = registry.split(backbone)

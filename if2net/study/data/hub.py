@@ -20,7 +20,7 @@ HIDDEN = -1
 
 
 def is_installed() -> bool:
-    """Say whether the library `datasets` is installed."""
+    """Return whether the library `datasets` is installed."""
     return importlib.util.find_spec("datasets") is not None
 
 

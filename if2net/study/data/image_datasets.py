@@ -1,4 +1,4 @@
-"""The image data sets by name: where each is looked for, who publishes it, and its licence."""
+"""The image data sets by name: where each is looked for, its publisher, and its licence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ImageSource:
 
 
 def is_image_dataset(name: str) -> bool:
-    """Say whether a data set of this name holds images rather than rows of numbers."""
+    """Return whether a data set of this name holds images rather than rows of numbers."""
     return name in IMAGE_DATASETS or name.startswith((FOLDER, HUB))
 
 

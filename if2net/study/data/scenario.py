@@ -83,7 +83,7 @@ class Scenario:
 
 
 def is_scenario(text: str) -> bool:
-    """Say whether the text has the form of a scenario."""
+    """Return whether the text has the form of a scenario."""
     return re.fullmatch(PATTERN, text) is not None
 
 

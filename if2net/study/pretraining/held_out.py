@@ -38,7 +38,7 @@ class Prepared:
 
 
 def is_held_out(scenario: Scenario) -> bool:
-    """Say whether the scenario asks for a backbone per seed."""
+    """Return whether the scenario asks for a backbone per seed."""
     return (scenario.backbone or "").split(",")[0] == NAME
 
 
@@ -177,7 +177,7 @@ def _seed(option: str) -> int:
 
 
 def _is_of(path: Path, images: ImageDataset, chosen: list[int], recipe: Recipe) -> bool:
-    """Say whether the file is the backbone that this training would write."""
+    """Return whether the file is the backbone that this training would write."""
     try:
         _, header = modelfile.read(path)
     except ModelFileError:

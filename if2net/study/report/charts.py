@@ -1,7 +1,7 @@
 """Every chart of the study, drawn by matplotlib: inline in the page, and as SVG and PNG files for papers.
 
 One method is highlighted, the best and the bounds have colours of their own, and the rest is grey. A chart is drawn
-in the light colours below; in the page each of them becomes a variable of the style sheet, which knows dark pages.
+in the light colours below; in the page each of them becomes a variable of the style sheet, which has a dark mode.
 """
 
 from __future__ import annotations
