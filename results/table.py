@@ -242,7 +242,7 @@ def image_figures() -> list[str]:
         if not sections:
             continue
         words = [] if name == "table-cifar" else FORMS[name].head(name, sections).splitlines()
-        heading = ", ".join(title(section.scenario) for section in sections)
+        heading = "; ".join(title(section.scenario) for section in sections)
         figures = [f"![{heading}: ACC of every method](../results/{name}/{file})" for file in FORMS[name].figures]
         lines += [f"### {heading}", "", *words, *([""] if words else []), *figures, ""]
     return lines

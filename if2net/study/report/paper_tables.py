@@ -168,8 +168,8 @@ def margins(name: str, sections: Sequence[Section]) -> str:
         means = {series.name: series.mean("acc") for series in section.series}
         if {"if2net", over} <= set(means):
             here.append(f"{100 * (means['if2net'] - means[over]):+.2f} in {title(section.scenario)}")
-    claim = f"The paper prints no figures here; it says that IF2Net is {points:+.2f} points of ACC over {over}, "
-    return f"{claim}the second best ({sequence}). Here: {'; '.join(here) or 'not run'}."
+    claim = f"The paper prints no figures here; it says that IF2Net is {points:+.2f} points of ACC over "
+    return f"{claim}{over.upper()}, the second best ({sequence}). Here: {'; '.join(here) or 'not run'}."
 
 
 def introduction(sections: Sequence[Section]) -> str:

@@ -89,7 +89,7 @@ def test_a_missing_run_is_an_empty_cell_and_the_papers_columns_name_its_dataset(
 def test_the_papers_margin_stands_beside_ours(compared):
     found = gathered([compared("stanford-dogs-6/3@held-out"), compared("stanford-dogs-6/2@held-out", ["if2net"])])
     text = margins("figure-dogs", found)
-    assert "+2.29 points of ACC over il2m" in text
+    assert "+2.29 points of ACC over IL2M" in text
     assert text.endswith("Here: +10.00 in Stanford Dogs-6/3.")
     assert margins("figure-dogs", found[1:]).endswith("Here: not run.")
 
