@@ -1,6 +1,8 @@
 """Compare a method of your own with IF2Net and plain training on a stream of tasks.
 
-usage: python examples/compare_methods.py
+usage: OMP_NUM_THREADS=1 python examples/compare_methods.py
+
+The networks are small: several threads gain little, and on a busy machine they wait for each other.
 """
 
 from if2net.study.bench.runner import run_plan
@@ -26,7 +28,8 @@ def main() -> None:
     """Run three methods on digits in five tasks; more seeds shuffle the classes again."""
     METHODS["slower"] = Slower
     try:
-        settings = resolve(["if2net", "none", "slower"], "agnostic", [("none", "steps", 30), ("slower", "steps", 30)])
+        steps = [("none", "steps", 100), ("slower", "steps", 100)]
+        settings = resolve(["if2net", "none", "slower"], "agnostic", steps)
         plan = Plan(parse_scenario("digits-10/5"), settings, seeds=(0,))
         results = run_plan(plan, load_dataset("digits"), out=None)
     finally:

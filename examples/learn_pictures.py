@@ -1,11 +1,11 @@
 """Learn a folder of pictures, then another one, and sort new pictures.
 
-usage: python examples/learn_pictures.py [FOLDER]
+usage: python examples/learn_pictures.py
 
-FOLDER has a sub-folder of pictures for each class. Without it the program draws circles, squares and triangles.
+The program draws circles, squares and triangles. For pictures of your own, give `learn_images` a folder that has a
+sub-folder for each class.
 """
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -48,9 +48,11 @@ def main() -> None:
         (today / "circle" / "broken.png").write_bytes(b"not a picture")
 
         model = IF2Net(encoder="linear", seed=0)
-        for pictures in [Path(sys.argv[1])] if len(sys.argv) > 1 else [today, tomorrow]:
+        for pictures in (today, tomorrow):
             learned = learn_images(model, [pictures], backbone=BACKBONE)
-            print(f"Learned {learned.samples} pictures; {len(learned.left_out)} left out: {learned.left_out}")
+            print(f"Learned {learned.samples} pictures; {len(learned.left_out)} left out.")
+            for reason in learned.left_out.values():
+                print(reason)
 
         predicted = predict_images(model, [unknown])
         for path, name in zip(predicted.paths, predicted.predictions, strict=True):
