@@ -1,4 +1,4 @@
-# Every target makes its own virtual environment and reuses it until pyproject.toml or the constraints change.
+# The first target that needs it creates .venv; all use it. It is renewed when pyproject.toml or constraints.txt change.
 PYTHON ?= python3
 VENV ?= .venv
 READY := $(VENV)/.ready

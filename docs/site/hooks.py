@@ -12,6 +12,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md")
+PAGE = re.compile(r"\]\((?:\.\./)+(CONTRIBUTING|CHANGELOG)\.md")
 FIGURE = re.compile(r"\]\((?:\.\./)+(results/[^)]+\.(?:svg|png))\)")
 
 
@@ -27,6 +28,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links to figures at their copies on the site."""
+    """Point links to figures and to the pages at the root at their copies on the site."""
     upwards = "../" * page.file.src_uri.count("/")
+    markdown = PAGE.sub(lambda link: f"]({upwards}{link[1].lower()}.md", markdown)
     return FIGURE.sub(lambda link: f"]({upwards}{link[1]})", markdown)
