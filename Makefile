@@ -1,4 +1,4 @@
-# The first target that needs it creates .venv; all use it. It is renewed when pyproject.toml or constraints.txt change.
+# Targets share .venv: the first one creates it, and it is renewed when pyproject.toml or constraints.txt change.
 PYTHON ?= python3
 VENV ?= .venv
 READY := $(VENV)/.ready
