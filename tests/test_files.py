@@ -148,7 +148,7 @@ def test_a_folder_or_a_missing_folder_is_refused(tmp_path):
 
 
 def test_a_device_is_refused_and_left_alone():
-    refused("/dev/null", "is is a device")
+    refused("/dev/null", "is a device")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
