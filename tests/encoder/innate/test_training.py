@@ -1,0 +1,74 @@
+"""Training depends on its arguments alone, and learns."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from if2net.encoder.innate.drawings import Drawings
+from if2net.encoder.innate.training import SIZES, Course, _Classifier, _Trainer, plan_and_course, train
+from if2net.errors import ConfigurationError
+
+CPU = torch.device("cpu")
+
+
+def weights(plan, course):
+    return train(plan, course, Drawings(course.seed), CPU).state_dict()
+
+
+def test_training_twice_gives_the_same_bits_and_leaves_the_random_numbers_alone(plan, course):
+    torch.manual_seed(7)
+    first = weights(plan, course)
+    after = torch.rand(3)
+    torch.manual_seed(8)
+    second = weights(plan, course)
+    assert all(torch.equal(values, second[name]) for name, values in first.items())
+    torch.manual_seed(7)
+    assert torch.equal(torch.rand(3), after)
+
+
+def test_another_seed_gives_other_weights(plan, course):
+    first, second = weights(plan, course), weights(plan, replace(course, seed=2))
+    assert not torch.equal(first["stem.kernel.weight"], second["stem.kernel.weight"])
+
+
+def test_the_loss_falls_and_progress_is_shown(plan, course):
+    shown = []
+    longer = replace(course, steps=60, batch=30)
+    train(plan, longer, Drawings(1), CPU, lambda *words: shown.append(words))
+    losses = [float(text.removeprefix("loss ")) for _, _, text in shown]
+    assert [done for done, _, _ in shown] == list(range(1, 61))
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+
+
+def test_a_rehearsal_changes_nothing(plan, course):
+    """A GPU records an update after a rehearsal, and must then begin where a CPU begins."""
+
+    def trained(rehearsals):
+        torch.manual_seed(0)
+        trainer = _Trainer(_Classifier(plan, course.classes).train(), course, Drawings(1), CPU)
+        trainer.rate.fill_(0.1)
+        trainer.rehearse(rehearsals)
+        for _ in range(3):
+            trainer.update()
+        return [*trainer.state, *trainer.speed, *trainer.average, trainer.count]
+
+    assert all(torch.equal(one, other) for one, other in zip(trained(0), trained(3), strict=True))
+
+
+def test_the_rate_rises_and_falls_to_zero():
+    course = Course(steps=100, rate=0.2)
+    rates = [course.rate_at(step) for step in range(101)]
+    assert max(rates) == rates[15] == 0.2
+    assert rates[:16] == sorted(rates[:16])
+    assert rates[15:] == sorted(rates[15:], reverse=True)
+    assert rates[100] == pytest.approx(0)
+
+
+def test_sizes_have_a_plan_and_a_course():
+    plan, course = plan_and_course("small", seed=3, steps=5)
+    assert (plan, course.seed, course.steps, course.batch) == (SIZES["small"][0], 3, 5, 512)
+    with pytest.raises(ConfigurationError, match="did you mean 'small'"):
+        plan_and_course("smal")
+    with pytest.raises(ConfigurationError, match="1 or more"):
+        Course(steps=0)
