@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from if2net.commands.info import info
+from if2net.commands.innate import innate
 from if2net.commands.learn import learn
 from if2net.commands.predict import predict
 from if2net.errors import ConfigurationError, IF2NetError
@@ -31,6 +32,7 @@ KEPT = {
     "reproduce": SAME_FOLDER,
     "features": "Finished features are kept. The same command continues.",
     "pretrain": "Finished epochs are kept. The same command continues.",
+    "innate": "Nothing was written.",
     "learn": "The model is unchanged. Finished features of images are kept.",
 }
 
@@ -74,6 +76,7 @@ def options(
 for panel, commands in PANELS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
+app.add_typer(innate, rich_help_panel="The study")
 
 
 def main() -> None:

@@ -1,0 +1,72 @@
+"""`if2net innate`: the drawings of the innate encoder, and its training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from if2net.commands.options import DeviceOption
+
+innate = typer.Typer(
+    name="innate",
+    no_args_is_help=True,
+    help="Make an encoder for pictures from drawings alone (work in progress: no model uses it yet).",
+)
+SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the drawings and of the first weights.")]
+
+
+@innate.command()
+def draw(
+    out: Annotated[Path, typer.Option(help="PNG file to write.")] = Path("drawings.png"),
+    seed: SeedOption = 0,
+    classes: Annotated[int, typer.Option(min=1, max=1000, help="Number of classes, one per row.")] = 10,
+    each: Annotated[int, typer.Option(min=1, max=1000, help="Number of drawings per class.")] = 16,
+    size: Annotated[int, typer.Option(min=1, max=1024, help="Height and width of a drawing in pixels.")] = 32,
+) -> None:
+    """Write a sheet of example drawings."""
+    from if2net.encoder.innate.drawings import Drawings, sheet
+    from if2net.errors import OutputError
+    from if2net.extras import require
+    from if2net.files import replacing
+
+    if out.suffix.lower() != ".png":
+        raise OutputError(f"{out} has no name of a PNG file; give --out a name that ends in .png.")
+    image = require("PIL.Image", "images", "Writing a PNG file needs Pillow")
+    picture = image.fromarray(sheet(Drawings(seed), classes, each, size).numpy())
+    with replacing(out) as temporary:
+        picture.save(temporary, "PNG", optimize=True)
+    typer.echo(f"Wrote {classes * each:,} drawings of {classes:,} classes to {out}.")
+
+
+@innate.command()
+def train(
+    out: Annotated[Path, typer.Option(help="Model file to write, such as small.if2.")],
+    size: Annotated[str, typer.Option(help="Size of the network: small or large.")] = "small",
+    seed: SeedOption = 0,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Number of updates. Default: 12,000 for small, 22,000 for large.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Number of drawings per update. Default: 512.")] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Train an innate encoder on drawings and write its weights.
+
+    The same command on the same machine gives the same weights. The defaults are made for a GPU; a CPU takes days.
+    """
+    from rich.console import Console
+
+    from if2net.config import resolve_device
+    from if2net.encoder.innate import training, weights
+    from if2net.encoder.innate.drawings import Drawings
+    from if2net.progress import progress
+
+    plan, course = training.plan_and_course(size, seed, steps, batch)
+    weights.check_target(out)
+    place = resolve_device(device)
+    drawings = Drawings(seed, compiled=place.type == "cuda")
+    with progress("steps", Console(stderr=True)) as show:
+        network = training.train(plan, course, drawings, place, show)
+    digest = weights.write(out, network, drawings.recipe, course)
+    typer.echo(f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}.")
