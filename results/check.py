@@ -380,6 +380,20 @@ def initialisation() -> Checked:
     yield sorted(means, reverse=True) == means, f"In table-init, {one_task}, more samples gain something."
 
 
+def innate() -> Checked:
+    """Every row with figures in docs/innate.md is a trial, and no other figure is quoted."""
+    trials = [json.loads(line) for line in (HERE / "innate/trials.jsonl").read_text().splitlines()]
+    keys = ("flip", "cifar100 fit", "cifar100", "fashion-mnist")
+    measured = {(*(trial[key] for key in keys), *trial["grids"]) for trial in trials if "grids" in trial}
+    prose, tables = prose_and_tables(page("innate"))
+    rows = [[cell.strip() for cell in line.split("|")[2:-1]] for line in tables.splitlines()]
+    for grid, flips, fitted, *figures in (row for row in rows if TWO_DECIMALS.fullmatch(row[-1])):
+        entry = (flips == "yes", int(fitted.replace(",", "")), *map(float, figures), *map(int, grid))
+        yield entry in measured, f"docs/innate.md has {' and '.join(figures)}, which is in no trial."
+    for figure in TWO_DECIMALS.findall(prose):
+        yield False, f"docs/innate.md quotes {figure} outside its table."
+
+
 CHECKS: tuple[Callable[[], Checked], ...] = (
     files_are_whole,
     the_paper_is_complete,
@@ -393,6 +407,7 @@ CHECKS: tuple[Callable[[], Checked], ...] = (
     cub,
     training_on_images,
     initialisation,
+    innate,
 )
 
 

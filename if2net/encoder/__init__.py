@@ -1,4 +1,4 @@
-"""Algorithm 1, the representation: frozen layers. It does not use tasks, files or the screen."""
+"""Algorithm 1, the representation: frozen layers. Only `innate.weights` uses files; nothing uses the screen."""
 
 from if2net.encoder.blocks import Blocks
 from if2net.encoder.dense import DenseEncoder, EncoderConfig, Tweak
