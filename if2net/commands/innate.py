@@ -53,7 +53,7 @@ def train(
 ) -> None:
     """Train an innate encoder on drawings and write its weights.
 
-    The same command on the same machine gives the same weights. The defaults are made for a GPU; a CPU takes days.
+    The same command on the same machine gives the same weights. The defaults are for a GPU; a CPU takes many hours.
     """
     from rich.console import Console
 
