@@ -328,9 +328,9 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier
 
 def _targets(y: Any, count: int) -> np.ndarray:
     labels = inputs.labels(y if isinstance(y, Tensor | list | tuple) else column_or_1d(y, warn=True), count)
-    numbers = [label for label in labels.tolist() if isinstance(label, float)] if labels.dtype == object else labels
-    if len(numbers) and np.asarray(numbers).dtype.kind == "f":
-        check_classification_targets(np.asarray(numbers))  # refuses a continuous target
+    floats = [label for label in labels.tolist() if isinstance(label, float)]
+    if floats:
+        check_classification_targets(np.array(floats))  # refuses a continuous target
     return labels
 
 

@@ -117,7 +117,7 @@ class IF2Net:
         """Learn a task.
 
         If the data cannot be used, the learner stays as it was. After Ctrl-C it is as it was too, or, where that
-        came at the very end, it has learned the whole task: `tasks` tells.
+        came at the very end, it has learned the whole task; see `tasks`.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ class IF2Net:
         return solution
 
     def _present(self) -> IF2Net:
-        """Return a copy for predicting only, which keeps the present state while this learner learns. It is free."""
+        """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
         with self._lock:
             self._solution(temperature=True)
             return copy.copy(self)
@@ -430,6 +430,8 @@ class IF2Net:
         tensors, header = modelfile.read(path)
         if header.get("kind") == "backbone":
             raise ModelFileError(f"{path} holds a backbone, not a model; give it as the backbone of a new model.")
+        if header.get("kind") == "innate":
+            raise ModelFileError(f"{path} holds an innate encoder, not a model; give the file of a model.")
         try:
             net = cls(Config.of(**{**header["config"], "device": device}))
             net.restore(tensors, header["classes"], header["tasks"])

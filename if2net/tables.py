@@ -148,7 +148,7 @@ class Table:
 
     @property
     def label_by_position(self) -> str | None:
-        """The column of the labels, if no name but its place, the last one, speaks for it."""
+        """The column of the labels, if it was chosen because it is the last one and not by its name."""
         label = self.columns.label
         return label if label and kind_of(self.path) in NAMED and label.lower() not in LABEL_NAMES else None
 

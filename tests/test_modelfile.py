@@ -355,3 +355,9 @@ def test_a_header_that_claims_more_than_the_file_has_takes_no_memory(tmp_path):
     path = tmp_path / "large.if2"
     path.write_bytes(len(raw).to_bytes(8, "little") + raw)
     assert_refused(path, "do not fill it")
+
+
+def test_an_innate_encoder_is_not_taken_for_a_model(tmp_path):
+    path = tmp_path / "innate.if2"
+    modelfile.write(path, {"weight": torch.zeros(1)}, {"kind": "innate"})
+    assert_refused(path, "holds an innate encoder, not a model")
