@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import errno
+import hashlib
+import logging
 import os
-import re
 import shutil
 import socket
 import stat
+import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import IO
 
 from if2net.errors import OutputError
 
+if sys.platform != "win32":
+    import fcntl
+
 # The mode of a new file, before the umask.
 NEW_FILE_MODE = 0o666
-# The name of a temporary file holds its process, so that a later process can remove it if this one is killed.
-_TEMPORARY = re.compile(r"\..+\.(?P<host>[^.]*)-(?P<process>\d+)-[0-9a-f]{32}\.if2net-tmp")
+# The end of all temporary names. A process holds a lock of the operating system on its temporary files. The lock ends
+# with the process, so that others can tell which files are abandoned, also from other containers and machines.
+_TEMPORARY = ".if2net-tmp"
+_POLL_SECONDS = 0.1
 _NO_SPACE = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
@@ -50,23 +59,75 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     old = _replaceable(target, path)
     _remove_abandoned_once(target.parent)
-    temporary = _temporary(target)
-    with _explaining(path):
-        # The content of a private file must stay private while it is written.
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if old else NEW_FILE_MODE))
+    temporary = _temporary(target, uuid.uuid4().hex)
     try:
-        mode = temporary.stat().st_mode
-        with _explaining(path, _NO_SPACE):
-            yield temporary
         with _explaining(path):
-            with open(temporary, "r+b") as file:  # Windows flushes only files that are open for writing
-                _set_owner_and_mode(temporary, old, mode)
-                os.fsync(file.fileno())
-            temporary.replace(target)
+            # The content of a private file must stay private while it is written.
+            held = _hold(temporary, 0o600 if old else NEW_FILE_MODE)
+        assert held is not None, "no other process knows this name"
+        with held:
+            mode = temporary.stat().st_mode
+            with _explaining(path, _NO_SPACE):
+                yield temporary
+            with _explaining(path):
+                with open(temporary, "r+b") as file:  # Windows flushes only files that are open for writing
+                    _set_owner_and_mode(temporary, old, mode)
+                    os.fsync(file.fileno())
+                if sys.platform == "win32":
+                    held.close()  # an open file cannot be renamed there
+                temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
+
+
+@contextmanager
+def locked(
+    path: str | os.PathLike[str], wait: bool = True, report: Callable[[str], None] | None = None
+) -> Iterator[None]:
+    """Let one process at a time change a file or a folder, from reading it to writing it.
+
+    The lock is a small file beside the file, which need not exist yet, or inside the folder, and is removed at the
+    end. The lock of a process that dies is free at once. All links to a file share its lock. A thread that asks for a
+    lock that it holds already would wait forever.
+
+    Parameters
+    ----------
+    wait : bool
+        Whether to wait for a process that holds the lock.
+    report : callable, optional
+        Receives a sentence that names that process, before the wait. Default: a warning of the logger `if2net`.
+
+    Raises
+    ------
+    OutputError
+        If the lock cannot be created, or if another process holds it and `wait` is false.
+    """
+    target = Path(os.path.realpath(path))
+    lock = target / f".lock{_TEMPORARY}" if target.is_dir() else _temporary(target, "lock")
+    if not lock.parent.is_dir():
+        raise OutputError(f"The folder {lock.parent} does not exist; create it first.")
+    waiting = False
+    with _explaining(path):
+        while (held := _hold(lock, NEW_FILE_MODE)) is None:
+            if not wait:
+                raise OutputError(f"{path} is in use by {_holder(lock)}; try again when that process has ended.")
+            if not waiting:
+                (report or logging.getLogger("if2net").warning)(f"Waiting for {_holder(lock)}, which uses {path}.")
+                waiting = True
+            time.sleep(_POLL_SECONDS)
+    try:
+        with suppress(OSError):  # a full disk; the name is only for messages
+            held.truncate()
+            held.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+        yield
+    finally:
+        if sys.platform == "win32":
+            held.close()  # an open file cannot be removed there
+        with suppress(OSError):
+            lock.unlink()  # before it is free, so that a process that waits for it sees that it is gone
+        held.close()
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -100,31 +161,33 @@ def fill_folder_once(target: Path, fill: Callable[[Path], None]) -> Path:
     """Return the folder `target`; if it does not exist, `fill` creates it, whole or not at all."""
     if target.is_dir():
         return target
-    _remove_abandoned_once(make_folder(target.parent))
-    temporary = _temporary(target)
-    try:
-        with _explaining(target, _NO_SPACE):
-            fill(temporary)
+    make_folder(target.parent)
+    with locked(target):
+        if target.is_dir():  # filled by the process that held the lock before
+            return target
+        temporary = _temporary(target, "folder")
         try:
+            shutil.rmtree(temporary, ignore_errors=True)  # of a process that was killed
+            with _explaining(target, _NO_SPACE):
+                fill(temporary)
             temporary.replace(target)
-        except OSError:
-            if not target.is_dir():  # otherwise another process was faster
-                raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
     return target
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove the temporary files and folders of processes that were killed on this machine."""
-    for path in folder.glob(".*.if2net-tmp"):
-        match = _TEMPORARY.fullmatch(path.name)
-        if match and match["host"] == _host() and not _is_running(int(match["process"])):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
+    """Remove the temporary files of processes that were killed."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        with (
+            suppress(OSError),
+            open(path, "r+b") as file,
+        ):  # not ours, a folder, or still held
+            if sys.platform == "win32":
+                file.close()
             else:
-                with suppress(OSError):
-                    path.unlink()
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 @cache
@@ -164,25 +227,51 @@ def _explaining(path: str | os.PathLike[str], numbers: tuple[int, ...] | None = 
         ) from error
 
 
-def _temporary(target: Path) -> Path:
-    # Part of the name is enough, and the whole of a long one would exceed the limit of the file system.
-    return target.with_name(f".{target.name[:40]}.{_host()}-{os.getpid()}-{uuid.uuid4().hex}.if2net-tmp")
+def _temporary(target: Path, purpose: str) -> Path:
+    # Part of the name is enough for people, and the whole of a long one would exceed the limit of the file system.
+    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
+    return target.with_name(f".{target.name[:40]}.{digest}-{purpose}{_TEMPORARY}")
 
 
-def _host() -> str:
-    return socket.gethostname().partition(".")[0]
+if sys.platform == "win32":
+
+    def _hold(path: Path, mode: int) -> IO[bytes] | None:
+        try:
+            path.unlink(missing_ok=True)  # fails while a process has the file open
+            return _open_new(path, os.O_EXCL, mode)
+        except (FileExistsError, PermissionError):
+            if not path.exists():
+                raise
+            return None
+
+else:
+
+    def _hold(path: Path, mode: int) -> IO[bytes] | None:
+        """Create a file and hold it until it is closed or the process dies; None if another process holds it."""
+        while True:
+            file = _open_new(path, os.O_NOFOLLOW, mode)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                return None
+            except OSError:  # this file system has no locks
+                return file
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                    return file
+            file.close()  # its last holder has just removed it
 
 
-def _is_running(process: int) -> bool:
-    if os.name == "nt":  # os.kill would end the process there
-        return True
+def _open_new(path: Path, flag: int, mode: int) -> IO[bytes]:
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | flag, mode), "r+b", buffering=0)
+
+
+def _holder(lock: Path) -> str:
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # it runs under another user
-        return True
-    return True
+        return lock.read_text(encoding="utf-8") or "another process"
+    except (OSError, ValueError):
+        return "another process"
 
 
 def _set_owner_and_mode(temporary: Path, old: os.stat_result | None, new_mode: int) -> None:

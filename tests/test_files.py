@@ -5,13 +5,15 @@ import os
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from if2net import files
 from if2net.errors import OutputError
-from if2net.files import cache_folder, fill_folder_once, make_folder, remove_abandoned, replacing, write_text
+from if2net.files import cache_folder, fill_folder_once, locked, make_folder, remove_abandoned, replacing, write_text
 
 
 def mode_of(path):
@@ -201,13 +203,140 @@ def test_files_of_a_killed_process_are_removed_and_those_of_a_running_one_are_no
     done = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
     assert done.returncode == 9
     left = os.listdir(tmp_path)
-    assert len(left) == 2
+    assert len(left) == 3  # the file, the folder and the lock of the folder
     assert all(name.endswith(".if2net-tmp") for name in left)
-    elsewhere = tmp_path / left[0].replace(files._host(), "other-machine")
-    elsewhere.touch()
     with replacing(tmp_path / "a.txt") as temporary:
         remove_abandoned(tmp_path)
-        assert sorted(tmp_path.iterdir()) == sorted([temporary, elsewhere])
+        assert temporary.exists()
+    fill_folder_once(tmp_path / "b", Path.mkdir)
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "b"]
+
+
+def test_a_temporary_file_is_in_use_as_long_as_any_process_holds_it(tmp_path):
+    """Names of machines and numbers of processes prove nothing: containers share a volume and have their own."""
+    with replacing(tmp_path / "a.txt") as temporary:
+        subprocess.run([sys.executable, "-c", REMOVE, tmp_path], check=True)
+        assert temporary.exists()
+
+
+REMOVE = """
+import sys
+from pathlib import Path
+from if2net.files import remove_abandoned
+remove_abandoned(Path(sys.argv[1]))
+"""
+
+# ---------------------------------------------------------------------- locks
+
+HOLD = """
+import sys
+from if2net.files import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_elsewhere(path):
+    """Another process that holds the lock until the block ends."""
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_lock_that_another_process_holds_is_refused_or_waited_for(tmp_path):
+    path, reports = tmp_path / "m.if2", []
+
+    def release(report):
+        reports.append(report)
+        process.stdin.close()
+
+    with held_elsewhere(path) as process:
+        with pytest.raises(OutputError, match=f"in use by process {process.pid} on "), locked(path, wait=False):
+            pass
+        with locked(path, report=release):
+            assert f"Waiting for process {process.pid} on " in reports[0]
+    assert len(reports) == 1
+    assert not os.listdir(tmp_path)
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path):
+    with held_elsewhere(tmp_path / "m.if2") as process:
+        process.kill()
+        process.wait()
+        assert len(os.listdir(tmp_path)) == 1
+        with locked(tmp_path / "m.if2", wait=False):
+            pass
+    assert not os.listdir(tmp_path)
+
+
+def test_links_to_one_file_share_its_lock_and_other_files_do_not(tmp_path):
+    (tmp_path / "m.if2").touch()
+    (tmp_path / "link.if2").symlink_to(tmp_path / "m.if2")
+    with locked(tmp_path / "link.if2"), locked(tmp_path / ("m" * 250), wait=False):
+        with pytest.raises(OutputError, match="in use"), locked(tmp_path / "m.if2", wait=False):
+            pass
+        remove_abandoned(tmp_path)
+        with pytest.raises(OutputError, match="in use"), locked(tmp_path / "m.if2", wait=False):
+            pass
+
+
+def test_the_lock_of_a_folder_is_inside_it(tmp_path):
+    with locked(tmp_path):
+        assert os.listdir(tmp_path)
+        with pytest.raises(OutputError, match="in use"), locked(tmp_path, wait=False):
+            pass
+    assert not os.listdir(tmp_path)
+
+
+def test_a_lock_needs_a_folder_that_can_be_written_to(tmp_path, monkeypatch):
+    with pytest.raises(OutputError, match="does not exist"), locked(tmp_path / "none" / "m.if2"):
+        pass
+
+    def refuse(*arguments):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(OutputError, match="check the permissions of its folder"), locked(tmp_path / "m.if2"):
+        pass
+
+
+COUNT = """
+import sys
+from pathlib import Path
+from if2net.files import locked
+counter = Path(sys.argv[1])
+for _ in range(25):
+    with locked(counter, report=print):
+        counter.write_text(str(int(counter.read_text()) + 1))
+"""
+
+
+def test_one_process_at_a_time_holds_a_lock(tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_text("0")
+    processes = [
+        subprocess.Popen([sys.executable, "-c", COUNT, counter], stdout=subprocess.DEVNULL) for _ in range(4)
+    ]
+    assert [process.wait() for process in processes] == [0, 0, 0, 0]
+    assert counter.read_text() == "100"
+    assert os.listdir(tmp_path) == ["counter"]
+
+
+def test_a_file_system_without_locks_can_be_used(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with locked(tmp_path):
+        write_text(tmp_path / "a.txt", "new")
+    assert os.listdir(tmp_path) == ["a.txt"]
 
 
 # ---------------------------------------------------------------------- folders
@@ -243,15 +372,15 @@ def test_a_folder_is_filled_once(tmp_path):
     assert os.listdir(tmp_path / "data" / "set") == ["content"]
 
 
-def test_a_folder_that_another_process_has_filled_meanwhile_is_taken(tmp_path):
-    def fill(folder):
-        folder.mkdir()
+def test_a_folder_that_another_process_has_filled_meanwhile_is_taken(tmp_path, caplog):
+    with held_elsewhere(tmp_path / "set") as process, ThreadPoolExecutor() as pool:
+        filled = pool.submit(fill_folder_once, tmp_path / "set", None)
+        while not caplog.messages:
+            pass
         (tmp_path / "set").mkdir()
-        (tmp_path / "set" / "theirs").touch()
-
-    fill_folder_once(tmp_path / "set", fill)
+        process.stdin.close()
+        assert filled.result() == tmp_path / "set"
     assert os.listdir(tmp_path) == ["set"]
-    assert os.listdir(tmp_path / "set") == ["theirs"]
 
 
 def test_a_folder_that_could_not_be_filled_does_not_exist(tmp_path):
