@@ -10,19 +10,22 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup
 EXTRAS ?= .venv-extras
 EXTRAS_READY := $(EXTRAS)/.ready
 
-.PHONY: run test test-slow test-extras coverage docs bench bench-gpu lint clean
+.PHONY: run test test-slow test-attack test-extras coverage docs bench bench-gpu lint clean
 
 run: $(READY)
 	$(BIN)/if2net run
 
 # One thread for each process: the processes share the cores.
-test coverage: export OMP_NUM_THREADS ?= 1
+test test-attack coverage: export OMP_NUM_THREADS ?= 1
 
 test: lint
 	$(PYTEST)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
+
+test-attack: $(READY)
+	$(PYTEST) tests/attack -m attack
 
 test-extras: $(EXTRAS_READY)
 	$(EXTRAS)/bin/python -m pytest tests/extras -m extras
