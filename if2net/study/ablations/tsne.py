@@ -63,7 +63,7 @@ def _plane(rows: np.ndarray, seed: int) -> np.ndarray:
 
     points = TSNE(init="pca", random_state=seed, max_iter=ITERATIONS).fit_transform(rows)
     low, high = points.min(axis=0), points.max(axis=0)
-    return np.round((points - low) / (high - low), 3)
+    return np.round(((points - low) / (high - low)).astype(float), 3)  # float32 would be written with 17 digits
 
 
 def table(results: Measurements) -> str:
