@@ -54,10 +54,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> target.read_text()
     'whole'
     """
-    if os.path.abspath(path).startswith(("/dev/", "/proc/")):  # a link there may lead to the file of the output
-        raise OutputError(f"{path} is a device, which cannot be replaced; give the name of a file.")
-    target = Path(os.path.realpath(path))
-    old = _replaceable(target, path)
+    target, old = _replaceable(path)
     _remove_abandoned_once(target.parent)
     temporary = _temporary(target, uuid.uuid4().hex)
     try:
@@ -130,6 +127,15 @@ def locked(
         held.close()
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an error, before any work, if `replacing` would find a reason not to write this file."""
+    target, _ = _replaceable(path)
+    if not os.access(target.parent, os.W_OK):
+        raise OutputError(
+            f"The folder {target.parent} cannot be written to; change its permissions, or choose another."
+        )
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, whole or not at all."""
     with replacing(path) as temporary:
@@ -196,21 +202,24 @@ def _remove_abandoned_once(folder: Path) -> None:
     remove_abandoned(folder)
 
 
-def _replaceable(target: Path, path: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return the status of a file that may be replaced, or None if there is no such file."""
+def _replaceable(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
+    """Return the file behind the path, and its status; None if there is no such file yet."""
+    if os.path.abspath(path).startswith(("/dev/", "/proc/")):  # a link there may lead to the file of the output
+        raise OutputError(f"{path} is a device, which cannot be replaced; give the name of a file.")
+    target = Path(os.path.realpath(path))
     try:
         old = target.stat()
     except OSError:
         if not target.parent.is_dir():
             raise OutputError(f"The folder {target.parent} does not exist; create it first.") from None
-        return None
+        return target, None
     if stat.S_ISDIR(old.st_mode):
         raise OutputError(f"{path} is a folder; give the name of a file in it.")
     if not stat.S_ISREG(old.st_mode):  # to replace a device such as /dev/null would destroy it
         raise OutputError(f"{path} is not a regular file; give the name of a file.")
     if not os.access(target, os.W_OK):
         raise OutputError(f"{path} is protected against writing; change its permissions, or choose another name.")
-    return old
+    return target, old
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.options import TABLES, BackboneOption, DeviceOption, refuse
+from if2net.commands.options import TABLES, BackboneOption, DeviceOption, NoWaitOption, refuse
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,33 +48,39 @@ def learn(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
     ] = None,
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Learn new classes and samples from tables or images.
 
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
+    A process waits while another one changes MODEL.
     """
     from rich.console import Console
 
     from if2net.errors import ConfigurationError
+    from if2net.files import check_writable, locked
 
     console = Console(stderr=True)
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     images = pictures.are_images(samples)
-    net = _open(model, seed, device, settings or [], images)
-    known, before = set(net.classes.tolist()), net.samples
-    left_out: dict[Path, str] = {}
-    start = time.perf_counter()
     if images:
         refuse("tables", label=label)
-        if cluster is None:
+    else:
+        refuse("images", backbone=backbone)
+    check_writable(model)
+    start = time.perf_counter()
+    with locked(model, wait=not no_wait):  # two processes that learn at once would lose the samples of one
+        net = _open(model, seed, device, settings or [], images)
+        known, before = set(net.classes.tolist()), net.samples
+        left_out: dict[Path, str] = {}
+        if not images:
+            _learn_tables(net, samples, label, cluster, workers, console)
+        elif cluster is None:
             left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
         else:
             left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
-    else:
-        refuse("images", backbone=backbone)
-        _learn_tables(net, samples, label, cluster, workers, console)
-    net.save(model)
+        net.save(model)
     new = [str(name) for name in net.classes.tolist() if name not in known]
     typer.echo(f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.")
     names = ", ".join(new[:NAMED_CLASSES]) + (" …" if len(new) > NAMED_CLASSES else "")
@@ -86,7 +92,7 @@ def learn(
 def _open(path: Path, seed: int, device: str, settings: list[str], images: bool) -> IF2Net:
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
-    from if2net.errors import ConfigurationError, OutputError
+    from if2net.errors import ConfigurationError
     from if2net.images.learning import PICTURE_SETTINGS
     from if2net.learner import IF2Net
 
@@ -94,8 +100,6 @@ def _open(path: Path, seed: int, device: str, settings: list[str], images: bool)
         if settings:
             raise ConfigurationError(f"{path} has its settings already. Use --set only for a new model.")
         return IF2Net.load(path, device)
-    if not path.parent.is_dir():
-        raise OutputError(f"The folder {path.parent} does not exist; create it first.")
     config = Config.parse(settings, **(PICTURE_SETTINGS if images else {}))
     return IF2Net(replace(config, seed=seed, device=device))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     # The values that identify each sample in the output, and the features of the samples, some at a time.
     Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
 
+# Bytes at the beginning of a file that show its kind.
+LONGEST_START = 4096
 TABLES = "Tables (.csv, .tsv, .parquet, .npz, .npy)"
 
 BackboneOption = Annotated[
@@ -23,6 +27,32 @@ BackboneOption = Annotated[
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]
+
+NoWaitOption = Annotated[
+    bool, typer.Option("--no-wait", help="Fail at once if another process uses the output, instead of waiting.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output even if it is something else.")]
+
+
+def check_output(path: Path, ours: bytes, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
+    """Raise an error, before any work, if the file cannot be written, or is an input or of another kind.
+
+    `ours` is a regular expression that the beginning of a file matches if this command has written it.
+    """
+    from if2net.errors import OutputError
+    from if2net.files import check_writable
+
+    check_writable(path)
+    if force or not path.exists() or path.stat().st_size == 0:
+        return
+    if any(one.exists() and path.samefile(one) for one in inputs):
+        raise OutputError(f"{path} is an input of this command; choose another --out, or replace it with --force.")
+    with open(path, "rb") as file:
+        if not re.match(ours, file.read(LONGEST_START), re.DOTALL):
+            raise OutputError(
+                f"{path} exists and does not look like a file of this command; choose another --out, or replace it "
+                "with --force."
+            )
 
 
 def refuse(kind: str, **options: object) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.options import TABLES, DeviceOption, refuse
+from if2net.commands.options import TABLES, DeviceOption, ForceOption, check_output, refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +34,7 @@ def predict(
         str | None, typer.Option(help="New path of the model's backbone, if it is a file that was moved.")
     ] = None,
     device: DeviceOption = "auto",
+    force: ForceOption = False,
 ) -> None:
     """Predict the class of each row or image, as CSV.
 
@@ -43,6 +44,8 @@ def predict(
 
     from if2net.learner import IF2Net
 
+    if out is not None:
+        check_output(out, rb"file,(row,)?prediction[,\n]", [model, *samples], force=force)
     net = IF2Net.load(model, device)
     if pictures.are_images(samples):
         refuse("tables", label=label)

@@ -1,6 +1,9 @@
 """`if2net learn`, `predict` and `info` with tables, as a user calls them."""
 
 import csv
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -140,11 +143,67 @@ def test_predictions_that_fail_half_way_leave_the_old_file(model, folder, tmp_pa
     frame = pd.read_csv(folder / "ask.csv")
     frame.iloc[-1, 0] = np.inf
     frame.to_csv(tmp_path / "bad.csv", index=False)
-    (tmp_path / "out.csv").write_text("old")
+    (tmp_path / "out.csv").write_text(old := "file,row,prediction\n")
     with pytest.raises(IF2NetError, match="NaN or infinite"):
         if2net("predict", model, folder / "ask.csv", tmp_path / "bad.csv", "--out", tmp_path / "out.csv")
-    assert (tmp_path / "out.csv").read_text() == "old"
+    assert (tmp_path / "out.csv").read_text() == old
     assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize("name", ["digits.if2", "ask.csv", "notes.csv", "link.csv"])
+def test_predictions_replace_nothing_but_predictions(name, model, folder, tmp_path):
+    (tmp_path / "ask.csv").write_bytes((folder / "ask.csv").read_bytes())
+    (tmp_path / "notes.csv").write_text("my,notes\n")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "ask.csv")
+    before = (tmp_path / name).read_bytes()
+    words = ["predict", model, tmp_path / "ask.csv", "--out", tmp_path / name]
+    with pytest.raises(IF2NetError, match=r"; choose another --out, or replace it with --force\."):
+        if2net(*words)
+    assert (tmp_path / name).read_bytes() == before
+    if2net(*words, "--force")
+    assert (tmp_path / name).read_text().startswith("file,row,prediction\n")
+
+
+def test_predictions_replace_older_predictions_and_empty_files(model, folder, tmp_path):
+    (tmp_path / "out.csv").touch()
+    for words in ([], ["--proba"], []):
+        if2net("predict", model, folder / "ask.csv", "--out", tmp_path / "out.csv", *words)
+    assert (tmp_path / "out.csv").read_text().startswith("file,row,prediction\n")
+
+
+def test_two_processes_that_learn_at_once_lose_nothing(folder, tmp_path):
+    """The first one is stopped where it has read the model, and continues when the second one waits."""
+    model = tmp_path / "digits.if2"
+    model.write_bytes((folder / "digits.if2").read_bytes())
+    first = learning(STOPPED, model, folder / "new.parquet")
+    assert first.stdout.readline() == "read\n"
+    with pytest.raises(IF2NetError, match=f"is in use by process {first.pid} on "):
+        if2net("learn", model, folder / "old.csv", "--no-wait")
+    second = learning("", model, folder / "old.csv")
+    assert f"Waiting for process {first.pid} on " in second.stderr.readline()
+    first.communicate("go on\n")
+    second.communicate()
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert load(model).learner_.samples == 901 + 896 + 901
+    assert os.listdir(tmp_path) == ["digits.if2"]
+
+
+STOPPED = """
+from if2net import IF2Net
+learn = IF2Net.learn
+def stop(*arguments):
+    print("read", flush=True)
+    input()
+    return learn(*arguments)
+IF2Net.learn = stop
+"""
+
+
+def learning(before, *words):
+    """Start `if2net learn` in a process of its own, after some other code."""
+    code = f"{before}\nfrom if2net.cli import main\nmain()"
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", code, "learn", *words], text=True, **pipes)
 
 
 def test_npy_files_are_learned_with_the_labels_in_another_file(digits, tmp_path):
