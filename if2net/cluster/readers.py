@@ -6,11 +6,9 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 
@@ -67,7 +65,7 @@ class ImageReader(Reader):
 
     @cached_property
     def cache(self) -> FeatureCache:
-        return _UnlockedCache(self.extractor.identity)
+        return FeatureCache(self.extractor.identity)
 
     def __call__(self, arrays: Arrays) -> Samples:
         images, labels = arrays[self.columns.features[0]], self.labels(arrays)
@@ -96,13 +94,6 @@ class ImageReader(Reader):
             if isinstance(row, str):
                 raise InputError(row)
         return np.stack(rows)
-
-
-class _UnlockedCache(FeatureCache):
-    """A cache without a lock. Workers rarely share an image, and an image that is added twice does no harm."""
-
-    def lock(self) -> AbstractContextManager[Any]:
-        return nullcontext()
 
 
 def row_columns(net: IF2Net, first: Arrays, label: str | None) -> Columns:

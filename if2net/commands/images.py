@@ -74,7 +74,6 @@ def images_to_predict(
         images = folders.images_to_predict(paths, extractor, show)
         for _ in images:  # fills the cache first, because a progress bar would mix with the predictions on a screen
             pass
-    images.show = None
     return _samples(images, console)
 
 

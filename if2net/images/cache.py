@@ -1,83 +1,84 @@
-"""The feature cache: one folder per extractor, with files of features that are found by the content of the image.
-
-Files are only added, and each appears whole under its final name, so readers need no lock.
-"""
+"""The feature cache: one SQLite database per extractor, with the features by the content of the image."""
 
 from __future__ import annotations
 
+import logging
 import os
-import uuid
-from contextlib import AbstractContextManager
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from if2net.extras import require
-from if2net.files import cache_folder, make_folder, replacing
+from if2net.files import cache_folder
 
-DIGEST = np.dtype("V32")
+# Seconds to wait for another process that is writing to the database.
+PATIENCE = 60.0
+TABLE = "CREATE TABLE IF NOT EXISTS features (digest BLOB PRIMARY KEY, row BLOB, checksum INTEGER)"
+_unusable: set[Path] = set()  # databases that the user has been told about
 
 
 class FeatureCache:
     """The features of one extractor, by the SHA-256 digest of the image file.
 
+    Several processes may use one cache at once. A row whose checksum does not match counts as missing. It is no error
+    if the database cannot be used: the logger `if2net` says so once, and new features stay in memory.
+
     >>> import tempfile
     >>> cache = FeatureCache("some backbone", tempfile.mkdtemp())
-    >>> digests = np.array([b"a" * 32, b"b" * 32], dtype=DIGEST)
-    >>> cache.add(digests, np.ones((2, 3), np.float32))
-    >>> cache.known(np.array([b"b" * 32, b"c" * 32], dtype=DIGEST))
-    array([ True, False])
+    >>> cache.add({b"digest of an image": np.ones(3, np.float32)})
+    >>> dict(cache.rows([b"digest of an image", b"digest of another"]))
+    {b'digest of an image': array([1., 1., 1.], dtype=float32)}
     """
 
     def __init__(self, identity: str, folder: str | os.PathLike[str] | None = None) -> None:
-        self.folder = Path(folder or cache_folder()) / "features" / identity
-        self._places: dict[bytes, tuple[int, int]] = {}  # digest → (file, row)
-        self._rows: list[np.ndarray] = []
-        self._read: set[str] = set()
+        self.path = Path(folder or cache_folder()) / "features" / f"{identity}.sqlite"
+        self._unsaved: dict[bytes, np.ndarray] = {}
 
-    def lock(self) -> AbstractContextManager[Any]:
-        """Return a lock to hold while features are computed, so that a second process waits and then reads them."""
-        filelock = require("filelock", "images", "The feature cache needs the package filelock")
-        lock: AbstractContextManager[Any] = filelock.FileLock(make_folder(self.folder) / "lock")
-        return lock
+    def rows(self, digests: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
+        """Give the features of each digest that the cache holds, including those that other processes have added."""
+        yield from ((digest, self._unsaved[digest]) for digest in digests if digest in self._unsaved)
+        with self._excusing(), closing(self._connect()) as database:
+            database.execute(TABLE)
+            for digest in digests:
+                found = database.execute("SELECT row, checksum FROM features WHERE digest = ?", [digest]).fetchone()
+                if found and isinstance(found[0], bytes) and found[1] == _checksum(digest, found[0]):
+                    yield digest, np.frombuffer(found[0], np.float32)
 
-    def known(self, digests: np.ndarray) -> np.ndarray:
-        """Return a mask over the digests that the cache holds, including those that other processes have added."""
-        self._refresh()
-        return np.array([digest.tobytes() in self._places for digest in digests], dtype=bool)
+    def add(self, rows: Mapping[bytes, np.ndarray]) -> None:
+        """Store the features of each digest: all of them or, if the process is killed meanwhile, none."""
+        self._unsaved |= rows
+        if not self._unsaved:
+            return
+        with self._excusing(), closing(self._connect()) as database:
+            database.execute(TABLE)
+            for digest, row in self._unsaved.items():
+                values = (digest, row.tobytes(), _checksum(digest, row.tobytes()))
+                database.execute("INSERT OR REPLACE INTO features VALUES (?, ?, ?)", values)
+            database.commit()
+            self._unsaved.clear()
 
-    def add(self, digests: np.ndarray, rows: np.ndarray) -> None:
-        """Store features, one row per digest."""
-        name = make_folder(self.folder) / uuid.uuid4().hex
-        _save(name.with_suffix(".rows.npy"), rows)
-        _save(name.with_suffix(".keys.npy"), digests)  # last, because rows without keys are ignored
+    def _connect(self) -> sqlite3.Connection:
+        """Connect for one operation only, because a connection must not be used by other threads or after a fork."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return sqlite3.connect(self.path, PATIENCE)
 
-    def rows(self, digests: np.ndarray) -> np.ndarray:
-        """Return the features of digests, all of which must be known."""
-        places = np.array([self._places[digest.tobytes()] for digest in digests]).reshape(-1, 2)
-        width = self._rows[0].shape[1] if self._rows else 0
-        features = np.empty((len(digests), width), np.float32)
-        for file in np.unique(places[:, 0]):
-            chosen = places[:, 0] == file
-            features[chosen] = self._rows[file][places[chosen, 1]]
-        return features
-
-    def _refresh(self) -> None:
-        for path in sorted(self.folder.glob("*.keys.npy")):
-            if path.name in self._read:
-                continue
-            self._read.add(path.name)
-            try:
-                keys = np.load(path)
-                rows = np.load(path.with_name(path.name.replace(".keys.", ".rows.")), mmap_mode="r")
-            except (OSError, ValueError, EOFError):
-                continue  # the file is damaged, and its features are computed again
-            self._rows.append(rows)
-            for row, key in enumerate(keys[: len(rows)]):
-                self._places[key.tobytes()] = (len(self._rows) - 1, row)
+    @contextmanager
+    def _excusing(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            if self.path not in _unusable:
+                _unusable.add(self.path)
+                logging.getLogger("if2net").warning(
+                    "The feature cache %s cannot be used (%s), so new features are not kept. Remove the file if it "
+                    "is damaged, or set IF2NET_CACHE to a folder that can be written to.",
+                    self.path,
+                    getattr(error, "strerror", None) or error,
+                )
 
 
-def _save(path: Path, array: np.ndarray) -> None:
-    with replacing(path) as temporary, open(temporary, "wb") as file:
-        np.save(file, array)
+def _checksum(digest: bytes, row: bytes) -> int:
+    return zlib.crc32(row, zlib.crc32(digest))

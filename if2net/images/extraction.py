@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
+import random
 import stat
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +20,18 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from if2net.errors import InputError
-from if2net.images.cache import DIGEST, FeatureCache
+from if2net.images.cache import FeatureCache
 from if2net.images.extractor import Extractor
 from if2net.images.read import Framing, read_image
 from if2net.progress import Show
 
-# The most images whose features are computed between two writes to the cache. It bounds the work that a power cut
-# loses, and the time that a second process waits for the lock. Ctrl-C loses only the unfinished batches.
-CHUNK = 1024
+# Images per worker that are looked up in the cache and computed together. More of them would delay the first result;
+# with fewer, the workers would wait for each other more often.
+SHARE = 64
+# Seconds between two writes to the cache: a killed process loses no more work. Ctrl-C loses only unfinished batches.
+PAUSE = 1.0
+
+Result = tuple[list[int], np.ndarray | str]  # the places of images with the same content; their features, or a reason
 
 
 @dataclass(frozen=True)
@@ -42,41 +49,27 @@ def extract(
     """Return the features of image files.
 
     The features of an image depend on that image alone, not on the others that are extracted with it. Features that
-    are finished when an error or Ctrl-C comes stay in the cache. `show` is called after every batch.
+    are finished when an error or Ctrl-C comes stay in the cache. `show` is called at the start and after every batch.
     """
-    cache = cache or FeatureCache(extractor.identity)
+    X, kept = np.empty((len(paths), 0), np.float32), np.zeros(len(paths), bool)
     left_out: dict[Path, str] = {}
+    done = 0
     with workers(extractor) as pool:
-        digests = np.zeros(len(paths), DIGEST)
-        for index, digest in enumerate(pool.map(_digest, paths)):
-            if isinstance(digest, bytes):
-                digests[index] = digest
-            else:
-                left_out[paths[index]] = digest
-        readable = np.array([path not in left_out for path in paths], dtype=bool)
-        missing = np.flatnonzero(readable & ~cache.known(digests))
-        done = len(paths) - len(missing)
-
-        def advance(images: int) -> None:
-            nonlocal done
-            done += images
-            if show is not None and images:
-                show(done, len(paths))
-
-        for start in range(0, len(missing), CHUNK):
-            chunk = missing[start : start + CHUNK]
-            with cache.lock():
-                absent = chunk[~cache.known(digests[chunk])]  # another process may have added some meanwhile
-                _, first = np.unique(digests[absent], return_index=True)  # identical files are computed once
-                absent = absent[np.sort(first)]
-                advance(len(chunk) - len(absent))
-                new = [paths[index] for index in absent]
-                left_out |= _compute_and_add(new, digests[absent], extractor, cache, pool, advance)
-    kept = readable & cache.known(digests)
-    for path, has_features, could_be_opened in zip(paths, kept, readable, strict=True):
-        if could_be_opened and not has_features:
-            left_out.setdefault(path, f"{path} has the same content as another image that was left out.")
-    return Features(cache.rows(digests[kept]), kept, left_out)
+        batches = _results(paths, extractor, cache or FeatureCache(extractor.identity), pool)
+        with closing(batches):
+            for batch in itertools.chain([[]], batches):
+                for places, row in batch:
+                    done += len(places)
+                    if isinstance(row, str):
+                        left_out |= _reasons([paths[place] for place in places], row)
+                        continue
+                    if not X.shape[1]:
+                        X = np.empty((len(paths), len(row)), np.float32)
+                    X[places], kept[places] = row, True
+                if show is not None:
+                    show(done, len(paths))
+    ordered = {path: left_out[path] for path in paths if path in left_out}
+    return Features(X if kept.all() else X[kept], kept, ordered)
 
 
 def compute(
@@ -117,12 +110,15 @@ def workers(extractor: Extractor) -> Iterator[ThreadPoolExecutor]:
     Each thread computes alone, because one image is too small to share among cores. The limit holds for these threads
     only: the number of threads that torch uses elsewhere in the process stays as it is.
     """
-    count = torch.get_num_threads() if extractor.device.type == "cpu" else os.cpu_count() or 1
-    pool = ThreadPoolExecutor(count, initializer=_compute_alone)
+    pool = ThreadPoolExecutor(_threads(extractor), initializer=_compute_alone)
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _threads(extractor: Extractor) -> int:
+    return torch.get_num_threads() if extractor.device.type == "cpu" else os.cpu_count() or 1
 
 
 def _compute_alone() -> None:
@@ -141,28 +137,49 @@ def _finite(row: np.ndarray, image: Any, backbone: str) -> np.ndarray | str:
     )
 
 
-def _compute_and_add(
-    paths: list[Path],
-    digests: np.ndarray,
-    extractor: Extractor,
-    cache: FeatureCache,
-    pool: ThreadPoolExecutor,
-    advance: Callable[[int], None],
-) -> dict[Path, str]:
-    """Add the features of images to the cache, and return the images that were left out.
+def _results(
+    paths: Sequence[Path], extractor: Extractor, cache: FeatureCache, pool: ThreadPoolExecutor
+) -> Generator[list[Result], None, None]:
+    """Give all results, chunk by chunk in random order, so that processes with the same images share the work."""
+    size = max(SHARE, 2 * extractor.batch_size) * _threads(extractor)
+    chunks = [range(len(paths))[start : start + size] for start in range(0, len(paths), size)]
+    random.Random().shuffle(chunks)
+    for chunk in chunks:
+        places: dict[bytes, list[int]] = {}  # by the digest of the content
+        known: list[Result] = []
+        for place, digest in zip(chunk, pool.map(_digest, paths[chunk.start : chunk.stop]), strict=True):
+            if isinstance(digest, bytes):
+                places.setdefault(digest, []).append(place)
+            else:
+                known.append(([place], digest))
+        known += [(places.pop(digest), row) for digest, row in cache.rows(list(places))]
+        if known:
+            yield known
+        yield from _added(places, compute([paths[same[0]] for same in places.values()], extractor, pool), cache)
 
-    All finished features become one file of the cache, also where an error or Ctrl-C ends the work early.
-    """
-    results: list[np.ndarray | str] = []
+
+def _added(
+    places: dict[bytes, list[int]], batches: Iterator[list[np.ndarray | str]], cache: FeatureCache
+) -> Iterator[list[Result]]:
+    """Give the results of each batch, and add the features to the cache, even if an error comes before the end."""
+    new: dict[bytes, np.ndarray] = {}
+    written, waiting = time.monotonic(), iter(places)
     try:
-        for batch in compute(paths, extractor, pool):
-            results += batch
-            advance(len(batch))
+        for batch in batches:
+            rows = dict(zip(itertools.islice(waiting, len(batch)), batch, strict=True))
+            new |= {digest: row for digest, row in rows.items() if not isinstance(row, str)}
+            if time.monotonic() - written > PAUSE:
+                cache.add(new)
+                new, written = {}, time.monotonic()
+            yield [(places[digest], row) for digest, row in rows.items()]
     finally:
-        usable = [place for place, row in enumerate(results) if not isinstance(row, str)]
-        if usable:
-            cache.add(digests[usable], np.stack([results[place] for place in usable]))
-    return {path: reason for path, reason in zip(paths, results, strict=True) if isinstance(reason, str)}
+        cache.add(new)
+
+
+def _reasons(paths: list[Path], reason: str) -> dict[Path, str]:
+    """Return the reasons for leaving out images with the same content, of which only the first was read."""
+    first = paths[0]
+    return {path: f"{path} has the same content as {first}, which was left out." for path in paths} | {first: reason}
 
 
 def _digest(path: Path) -> bytes | str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.backbones.base import Backbone
+from if2net.images.cache import FeatureCache
 from if2net.images.extraction import extract
 from if2net.images.extractor import Extractor
 from if2net.images.read import SUFFIXES
@@ -35,8 +36,11 @@ class ImageFiles:
 
     paths: Sequence[Path]
     extractor: Extractor
-    show: Show | None = None
+    show: Show | None = None  # called during the first iteration only
     left_out: dict[Path, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._cache = FeatureCache(self.extractor.identity)  # one for all iterations, because it may be in memory
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -44,12 +48,13 @@ class ImageFiles:
     def __iter__(self) -> Iterator[tuple[list[Path], np.ndarray]]:
         for start in range(0, len(self.paths), BLOCK):
             block = [path for path in self.paths[start : start + BLOCK] if path not in self.left_out]
-            features = extract(block, self.extractor, show=self._show_from(start))
+            features = extract(block, self.extractor, self._cache, self._show_from(start))
             self.left_out |= features.left_out
             if features.kept.any():
                 yield list(compress(block, features.kept)), features.X
         if all(path in self.left_out for path in self.paths):
             raise InputError(f"No image could be used: {self.left_out[self.paths[0]]}")
+        self.show = None
 
     def _show_from(self, start: int) -> Show | None:
         show = self.show

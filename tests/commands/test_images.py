@@ -120,10 +120,10 @@ def test_two_folders_in_turn_give_the_same_model_as_both_at_once(model, folder, 
 
 
 def test_the_features_of_an_image_are_computed_once(model, folder, tmp_path):
-    before = sorted((tmp_path / "cache").rglob("*.rows.npy"))
+    before = [path.read_bytes() for path in (tmp_path / "cache").rglob("*.sqlite")]
     if2net("learn", model, folder / "today")
     if2net("predict", model, folder / "today")
-    assert sorted((tmp_path / "cache").rglob("*.rows.npy")) == before
+    assert [path.read_bytes() for path in (tmp_path / "cache").rglob("*.sqlite")] == before
 
 
 def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, folder, tmp_path):

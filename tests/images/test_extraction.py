@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.errors import OutputError
 from if2net.images.backbones.network import Network
-from if2net.images.cache import DIGEST, FeatureCache
+from if2net.images.cache import FeatureCache
 from if2net.images.extraction import compute, extract, workers
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.images.folders import images_under
@@ -26,17 +25,19 @@ def test_features_from_the_cache_equal_new_ones_to_the_bit(paths, extractor):
     np.testing.assert_array_equal(fresh, first.X)
 
 
-def test_features_are_computed_once(paths, extractor, monkeypatch):
+def test_features_are_computed_once(paths, extractor, images_read):
     first = extract(paths, extractor)
-    monkeypatch.setattr("if2net.images.extraction.read_image", lambda *_: pytest.fail("read again"))
+    images_read.clear()
     np.testing.assert_array_equal(extract(paths[::-1], extractor).X[::-1], first.X)
+    assert not images_read
 
 
-def test_the_features_of_a_copied_file_are_found_by_its_content(paths, extractor, tmp_path, monkeypatch):
+def test_the_features_of_a_copied_file_are_found_by_its_content(paths, extractor, tmp_path, images_read):
     wanted = extract(paths[:1], extractor).X
     (tmp_path / "copy.png").write_bytes(paths[0].read_bytes())
-    monkeypatch.setattr("if2net.images.extraction.read_image", lambda *_: pytest.fail("read again"))
+    images_read.clear()
     np.testing.assert_array_equal(extract([tmp_path / "copy.png"], extractor).X, wanted)
+    assert not images_read
 
 
 def test_a_file_with_new_content_gets_new_features(paths, extractor):
@@ -112,25 +113,39 @@ def test_two_threads_can_extract_at_the_same_time(paths, extractor):
     assert threads_elsewhere() == [2, 2]
 
 
-def test_progress_is_shown_after_every_batch(paths, extractor):
+def test_the_total_is_shown_at_once_and_progress_after_every_batch(paths, extractor):
     shown = []
     extract(paths, extractor, show=lambda done, total, text="": shown.append((done, total)))
-    assert shown == [(4, 12), (8, 12), (12, 12)]
-    extract(paths, extractor, show=pytest.fail)
+    assert list(dict.fromkeys(shown)) == [(0, 12), (4, 12), (8, 12), (12, 12)]
+    shown.clear()
+    extract(paths, extractor, show=lambda done, total, text="": shown.append((done, total)))
+    assert (shown[0], shown[-1]) == ((0, 12), (12, 12))
 
 
-def test_finished_features_are_kept_in_one_file_when_the_work_is_stopped(paths, extractor):
+def test_only_the_rest_is_computed_after_an_interrupt(paths, extractor, images_read):
     def stop(done, total, text=""):
         if done == 8:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         extract(paths, extractor, show=stop)
-    (keys,) = FeatureCache(extractor.identity).folder.glob("*.keys.npy")
-    assert len(np.load(keys)) == 8
-    shown = []
-    extract(paths, extractor, show=lambda done, total, text="": shown.append(done))
-    assert shown == [12]
+    images_read.clear()
+    extract(paths, extractor)
+    assert images_read == paths[8:]
+
+
+def test_images_that_another_process_adds_meanwhile_are_not_computed_again(
+    paths, network, extractor, images_read, monkeypatch
+):
+    monkeypatch.setattr("if2net.images.extraction.SHARE", 1)
+    network.batch_size = 2  # two batches are a chunk
+
+    def other_process(done, total, text=""):
+        if done == 2:
+            extract(paths, extractor)
+
+    extract(paths, extractor, show=other_process)
+    assert len(images_read) <= len(paths) + 4
 
 
 def test_the_features_of_an_image_do_not_depend_on_its_batch(paths, network, extractor, tmp_path):
@@ -145,13 +160,6 @@ def test_the_features_of_an_image_do_not_depend_on_its_batch(paths, network, ext
     assert isinstance(rows[1], str)
     np.testing.assert_array_equal(rows[4], alone)
     assert len(rows) == len(paths) + 1
-
-
-def test_the_features_of_a_damaged_cache_file_are_computed_again(paths, extractor):
-    wanted = extract(paths, extractor).X
-    for file in FeatureCache(extractor.identity).folder.glob("*.rows.npy"):
-        file.write_bytes(file.read_bytes()[:50])
-    np.testing.assert_array_equal(extract(paths, extractor).X, wanted)
 
 
 def _extract_pixels(paths, queue):
@@ -169,16 +177,6 @@ def test_two_processes_share_one_cache(paths):
     for process in processes:
         process.join()
     assert sums[0] == sums[1]
-    folder = FeatureCache(load_extractor("pixels").identity).folder
-    assert sum(len(np.load(file)) for file in folder.glob("*.keys.npy")) == len(paths)
-
-
-def test_rows_without_keys_are_ignored(tmp_path):
-    cache = FeatureCache("x", tmp_path)
-    digests = np.array([b"a" * 32], dtype=DIGEST)
-    cache.add(digests, np.ones((1, 2), np.float32))
-    next(cache.folder.glob("*.keys.npy")).unlink()
-    assert not FeatureCache("x", tmp_path).known(digests).any()
 
 
 def test_other_taps_or_layers_with_the_same_weights_have_their_own_features(paths, small_module, preprocessing):
@@ -200,10 +198,3 @@ def test_images_whose_features_are_not_finite_are_left_out_with_a_reason(paths, 
     assert np.isfinite(found.X).all()
     for path, reason in found.left_out.items():
         assert reason.startswith(f"{path} has features that are not finite numbers with the backbone mine")
-
-
-def test_a_cache_folder_that_is_a_file_is_an_error_that_says_what_to_do(paths, extractor, tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
-    with pytest.raises(OutputError, match=r"file.features.* cannot be created .*set IF2NET_CACHE"):
-        extract(paths, extractor)

@@ -24,8 +24,10 @@ def test_iterating_twice_gives_the_same_blocks_and_unreadable_images_are_left_ou
     shown = []
     folder = ImageFolders([pictures], pixels, show=lambda done, total, text="": shown.append((done, total)))
     first = list(folder)
-    assert shown == [(4, 13), (5, 13), (9, 13), (10, 13), (13, 13)]
+    assert list(dict.fromkeys(shown)) == [(done, 13) for done in (0, 4, 5, 9, 10, 13)]
+    shown.clear()
     second = list(folder)
+    assert not shown
     assert [y.tolist() for _, y in first] == [["blue"] * 4 + ["green"], ["green"] * 3 + ["red"] * 2, ["red"] * 2]
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(first, second, strict=True))
     assert list(folder.left_out) == [pictures / "red" / "broken.png"]

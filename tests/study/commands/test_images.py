@@ -67,9 +67,9 @@ def test_a_run_uses_the_features_of_the_cache_and_the_broken_image_is_named(if2n
         assert "40 images have 192 features" in output
         assert "Left out (1):" in output
         assert "broken.png cannot be read" in output
-    rows = list((tmp_path / "cache").rglob("*.rows.npy"))
+    before = [path.read_bytes() for path in (tmp_path / "cache").rglob("*.sqlite")]
     if2net("run", f"folder:{pictures}-4/2", "--backbone", "pixels,size=8", "-m", "if2net", "-m", "ncm")
-    assert list((tmp_path / "cache").rglob("*.rows.npy")) == rows
+    assert [path.read_bytes() for path in (tmp_path / "cache").rglob("*.sqlite")] == before
     (results,) = (tmp_path / "work" / "out").rglob("results.json")
     written = json.loads(results.read_text())
     assert written["scenario"] == f"folder:{pictures}-4/2@pixels,size=8"
