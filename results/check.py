@@ -9,10 +9,16 @@ import json
 import re
 import sys
 import tomllib
+from base64 import b64decode
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from PIL import Image
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -20,20 +26,23 @@ sys.path.insert(0, str(HERE))
 
 import ablations  # noqa: E402
 import table  # noqa: E402
+from sentences import results, sentences  # noqa: E402
 
 from if2net.study.ablations import ABLATIONS, Measurements  # noqa: E402
 from if2net.study.bench.experiments import BOUNDS, COMPARED, EXPERIMENTS, PEERS  # noqa: E402
-from if2net.study.bench.results import Results  # noqa: E402
 from if2net.study.bench.search import SEARCH_SEED  # noqa: E402
+from if2net.study.data import parse_scenario  # noqa: E402
 from if2net.study.methods import METHODS  # noqa: E402
 from if2net.study.report.gather import Section  # noqa: E402
-from if2net.study.report.paper_tables import FORMS, gathered, read  # noqa: E402
+from if2net.study.report.paper_tables import FORMS  # noqa: E402
 
 Checked = Iterator[tuple[bool, str]]  # whether a check holds, and the sentence if it does not
 
 MOST_BYTES = 6_000_000  # of all files in results/
 SEEDS = 5
 TWO_DECIMALS = re.compile(r"\d+\.\d{2,}")
+MEASURED = re.compile(r"\d+\.\d+|\d+(?= (?:%|points))")
+HAIR = 1.5  # points: matplotlib 3.8 and 3.11 draw the same figure with smaller differences
 # The paper's label of each table and figure with data → its name in `if2net reproduce`.
 PAPER = {
     "Table_MNIST_FMNIST": "table-mnist",
@@ -70,16 +79,6 @@ def page(name: str) -> str:
 
 
 @cache
-def results(folder: str) -> Results:
-    return Results.read(HERE / folder / "results.json")
-
-
-@cache
-def sections(name: str) -> list[Section]:
-    return gathered(read(name, HERE / name))
-
-
-@cache
 def measurements(name: str) -> Measurements:
     return Measurements.read(HERE / name / "results.json")
 
@@ -101,9 +100,25 @@ def prose_and_tables(text: str) -> tuple[str, str]:
     return prose, "\n".join(line for line in text.splitlines() if line.startswith("|"))
 
 
-def texts(svg: str) -> list[str]:
-    """All words and numbers in a figure."""
-    return sorted(re.findall(r">([^<>]*\S[^<>]*)</text>", svg))
+def same_figure(first: str, second: str) -> bool:
+    """Whether two SVG files show the same: words, places of lines and points, and pixels of rasterised points."""
+    words, places, pixels = zip(*map(drawn, (first, second)), strict=True)
+    return (
+        words[0] == words[1]
+        and places[0].shape == places[1].shape
+        and pixels[0].shape == pixels[1].shape
+        and np.abs(np.subtract(*places)).max() < HAIR
+        and np.count_nonzero(np.abs(np.subtract(*pixels)) > 128) < 10
+    )
+
+
+def drawn(svg: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+    words = sorted(re.findall(r">([^<>]*\S[^<>]*)</text>", svg))
+    places = re.findall(r'(?<= [dxy]=")[^"]*', re.sub("<text[^>]*>", "", svg))
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", " ".join(places))
+    pictures = [Image.open(BytesIO(b64decode(data))) for data in re.findall(r'base64,([^"]+)', svg)]
+    pixels = [np.asarray(picture.convert("RGBA"), dtype=float).ravel() for picture in pictures]
+    return words, np.array(numbers, dtype=float), np.concatenate([np.zeros(1), *pixels])
 
 
 def files_are_whole() -> Checked:
@@ -111,15 +126,36 @@ def files_are_whole() -> Checked:
         path.stat().st_size for path in HERE.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".png")
     )
     yield size <= MOST_BYTES, f"results/ holds {size:,} bytes, more than {MOST_BYTES:,}."
+    orders: dict[tuple[str, int], list[int]] = {}
+    tests: dict[tuple[str, int], list[int]] = {}
     for path in sorted(HERE.rglob("results.json")):
-        content = json.loads(path.read_text())
+        content, name = json.loads(path.read_text()), path.parent.relative_to(HERE)
         if "ablation" in content:
+            again = Measurements.read(path)
+            same = content["summary"] == [asdict(entry) for entry in again.summary]
+            yield same, f"The summary of {name} does not follow from the runs."
             continue
-        read_again = Results.read(path)
+        read_again = results(str(name))
+        scenario = parse_scenario(read_again.scenario)
+        stream = f"{scenario.dataset}-{scenario.classes}@{scenario.backbone}"
         for entry, run in zip(content["runs"], read_again.runs, strict=True):
+            where = f"{run.label}, seed {run.seed}, in {name}"
             same = all(entry[key] == getattr(run, key) for key in ("acc", "bwt", "fwt"))
-            yield same, f"ACC, BWT or FWT of {run.label}, seed {run.seed}, in {path} does not follow from R."
-        yield content["summary"] == read_again.summary, f"The summary in {path} does not follow from the runs."
+            yield same, f"ACC, BWT or FWT of {where} does not follow from R."
+            yield (
+                run.class_order == orders.setdefault((stream, run.seed), run.class_order),
+                (f"{where} has another order of the classes than other runs of this seed."),
+            )
+            if run.counts is not None:
+                counts = run.counts.astype(float).reshape(len(run.R), -1, len(run.class_order))
+                right = run.counts.diagonal().reshape(len(run.R), -1).sum(axis=1) / counts.sum(axis=(1, 2))
+                yield np.allclose(right, run.R[-1]), f"The confusions of {where} do not give the last row of R."
+                samples = run.counts.sum(axis=1).tolist()
+                yield (
+                    samples == tests.setdefault((stream, run.seed), samples),
+                    (f"The confusions of {where} are of another test set than those of other runs."),
+                )
+        yield content["summary"] == read_again.summary, f"The summary of {name} does not follow from the runs."
 
 
 def the_paper_is_complete() -> Checked:
@@ -134,6 +170,12 @@ def the_paper_is_complete() -> Checked:
             if not (HERE / folder / "results.json").exists():
                 yield False, f"{folder} has not been run."
                 continue
+            settings = {method: asdict(own) for method, own in part.settings(list(part.methods), []).items()}
+            for method in part.methods:
+                same = results(folder).settings.get(method) == settings[method]
+                yield same, f"The settings of {method} in {folder} are not those of the experiment."
+            for run in results(folder).runs:
+                yield bool(run.device), f"{folder} does not name the device of {run.label}, seed {run.seed}."
             seeds = {(run.method, run.seed) for run in results(folder).runs}
             for method in part.methods:
                 count = len([None for known_method, _ in seeds if known_method == method])
@@ -141,6 +183,11 @@ def the_paper_is_complete() -> Checked:
 
 
 def searches_are_used() -> Checked:
+    for path in [path for name in ("search", "searched/tune", "encoder") for path in (HERE / name).glob("*.json")]:
+        search = json.loads(path.read_text())
+        for variant, best in search["best"].items():
+            highest = max(search["tried"], key=lambda trial: trial.get(variant, 0))
+            yield highest["settings"] == best, f"The best of {path.relative_to(HERE)} is not the best that was tried."
     file = tomllib.loads((ROOT / "if2net/study/bench/hyperparameters.toml").read_text())
     for method, entry in file.items():
         for key, settings in entry.get("best", {}).items():
@@ -179,10 +226,10 @@ def tables_are_current() -> Checked:
         yield table.with_tables(text) == text, f"{path} is out of date; run results/table.py."
     yield placed == set(table.TABLES), f"No page shows the tables {', '.join(set(table.TABLES) - placed)}."
     for name, form in FORMS.items():
-        same = (HERE / name / "table.md").read_text() == form.table(name, sections(name)) + "\n"
+        same = (HERE / name / "table.md").read_text() == form.table(name, table.sections_in(name)) + "\n"
         yield same, f"results/{name}/table.md is out of date; run results/images.py."
         for file, draw in form.figures.items():
-            current = texts((HERE / name / file).read_text()) == texts(draw(sections(name)).svg())
+            current = same_figure((HERE / name / file).read_text(), draw(table.sections_in(name)).svg())
             yield current, f"results/{name}/{file} is out of date; run results/images.py."
             yield f"results/{name}/{file})" in page("image-benchmarks"), f"The docs do not show {name}/{file}."
     text = page("ablations")
@@ -195,7 +242,7 @@ def tables_are_current() -> Checked:
         same = (HERE / name / "table.md").read_text() == ablation.table(measured) + "\n"
         yield same, f"results/{name}/table.md is out of date; run results/ablations.py."
         if ablation.figure:
-            current = texts((HERE / name / "figure.svg").read_text()) == texts(ablation.figure(measured).svg())
+            current = same_figure((HERE / name / "figure.svg").read_text(), ablation.figure(measured).svg())
             yield current, f"results/{name}/figure.svg is out of date; run results/ablations.py."
             yield f"results/{name}/figure.svg)" in text, f"docs/ablations.md does not show the figure of {name}."
 
@@ -207,6 +254,21 @@ def figures_in_the_text_are_in_a_table() -> Checked:
         prose, tables = prose_and_tables(page(name))
         for figure in sorted(set(TWO_DECIMALS.findall(prose)) - set(TWO_DECIMALS.findall(tables)) - known):
             yield False, f"docs/{name}.md quotes {figure}, which is in no table of the page."
+
+
+def sentences_are_true() -> Checked:
+    """Every sentence with numbers is on its page, and the page has no other numbers."""
+    for name, expected in sentences().items():
+        text = re.sub(
+            "```.*?```|<!-- table:.*?<!-- end of table -->", "", (ROOT / f"{name}.md").read_text(), flags=re.S
+        )
+        rest = " ".join(text.split())
+        for template, values in expected:
+            sentence = template.format(*values)
+            yield sentence in rest, f"{name}.md does not say: {sentence}"
+            rest = rest.replace(sentence, "")
+        for figure in MEASURED.findall(rest):
+            yield False, f"{name}.md has {figure}, which is in no sentence of results/sentences.py."
 
 
 def mnist() -> Checked:
@@ -227,14 +289,14 @@ def mnist() -> Checked:
 
 def ahead_in_every_order(name: str, tasks: int) -> set[str]:
     """The methods that IF2Net is ahead of with every seed."""
-    (entry,) = [entry for entry in read(name, HERE / name) if f"/{tasks}@" in entry.scenario]
-    acc = {(run.method, run.seed): run.acc for run in entry.runs}
+    (section,) = [section for section in table.sections_in(name) if f"/{tasks}@" in section.scenario]
+    acc = {(run.method, run.seed): run.acc for run in section.runs}
     methods, seeds = ({key[place] for key in acc} for place in (0, 1))
     return {m for m in methods if all(acc["if2net", seed] > acc[m, seed] for seed in seeds)}
 
 
 def cifar() -> Checked:
-    (section,), (longer,) = sections("table-cifar"), sections("figure-cifar")
+    (section,), (longer,) = (table.sections_in(name) for name in ("table-cifar", "figure-cifar"))
     series = {entry.name: entry for entry in section.series}
     ten, twenty = percent(section), percent(longer)
     others = {name: acc for name, acc in ten.items() if name != "if2net"}
@@ -279,8 +341,8 @@ def quoted(where: str, figures: list[float]) -> Checked:
 def tiny_imagenet() -> Checked:
     name = "table-imagenet-subset"
     best = {10: ("rps-net", "acil"), 25: ("rps-net", "ranpac"), 50: ("il2m", "ranpac")}
-    by_tasks = {section.tasks: percent(section) for section in sections(name)}
-    for section in sections(name):
+    by_tasks = {section.tasks: percent(section) for section in table.sections_in(name)}
+    for section in table.sections_in(name):
         acc, where = by_tasks[section.tasks], f"Tiny-ImageNet-100/{section.tasks}"
         method, peer = best[section.tasks]
         others = {key: value for key, value in acc.items() if key != "if2net"}
@@ -298,7 +360,7 @@ def tiny_imagenet() -> Checked:
 
 
 def dogs() -> Checked:
-    for section, best in zip(sections("figure-dogs"), ("rps-net", "bic"), strict=True):
+    for section, best in zip(table.sections_in("figure-dogs"), ("rps-net", "bic"), strict=True):
         acc, where = percent(section), f"Stanford Dogs-60/{section.tasks}"
         deviation = min(100 * e.summary["acc_std"] for e in section.series if e.name in ("if2net", "ranpac"))
         yield max(compared(acc), key=acc.__getitem__) == best, f"On {where}, {best} is not the paper's best."
@@ -311,7 +373,7 @@ def dogs() -> Checked:
 
 def cub() -> Checked:
     highest = 0.0
-    for section in sections("figure-cub"):
+    for section in table.sections_in("figure-cub"):
         acc, where = percent(section), section.scenario
         behind = max(acc[name] for name in [*compared(acc), "acil", "slda"])
         yield acc["if2net"] > behind, f"On {where}, IF2Net is not ahead of all but RanPAC."
@@ -334,10 +396,10 @@ def training_on_images() -> Checked:
     for name in table.IMAGES:
         for part in EXPERIMENTS[name].parts:
             yield (None, "steps", 300) in part.own, f"{name} is not trained for 300 steps."
-        for entry in read(name, HERE / name):
-            trained = [settings for settings in entry.settings.values() if "steps" in settings]
+        for section in table.sections_in(name):
+            trained = [series.settings for series in section.series if "steps" in series.settings]
             long = all(settings["steps"] >= 300 and settings["epochs"] >= 5 for settings in trained)
-            yield long, f"A method in {entry.scenario} was trained for fewer than 300 steps or 5 epochs."
+            yield long, f"A method in {section.scenario} was trained for fewer than 300 steps or 5 epochs."
 
 
 def initialisation() -> Checked:
@@ -400,6 +462,7 @@ CHECKS: tuple[Callable[[], Checked], ...] = (
     searches_are_used,
     tables_are_current,
     figures_in_the_text_are_in_a_table,
+    sentences_are_true,
     mnist,
     cifar,
     tiny_imagenet,

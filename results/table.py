@@ -8,8 +8,11 @@ usage: python results/table.py
 import json
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from sentences import results
 
 from if2net.study.bench.display import markdown, size, spread
 from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, PEERS, Part
@@ -49,7 +52,7 @@ PROTOCOLS = [
 
 
 def summary(folder: str, method: str) -> dict[str, float]:
-    return json.loads((HERE / folder / "results.json").read_text())["summary"][method]
+    return results(folder).summary[method]
 
 
 def protocols() -> list[str]:
@@ -200,7 +203,7 @@ def backbone(part: Part) -> str:
 
 
 def state(name: str) -> str:
-    sections = {section.scenario: section for section in image_sections([name])}
+    sections = {section.scenario: section for section in sections_in(name)}
     wanted = [part.scenario for part in EXPERIMENTS[name].parts]
     missing = [title(scenario) for scenario in wanted if scenario not in sections]
     if not sections:
@@ -209,22 +212,23 @@ def state(name: str) -> str:
     return f"{fewest} seeds" + (f"; not run yet: {'; '.join(missing)}" if missing else "")
 
 
-def image_sections(names: list[str]) -> list[Section]:
+@cache
+def sections_in(*names: str) -> list[Section]:
     return gathered([entry for name in names for entry in read(name, HERE / name)])
 
 
 def image_cifar() -> list[str]:
-    return FORMS["table-cifar"].head("table-cifar", image_sections(["table-cifar"])).splitlines()
+    return FORMS["table-cifar"].head("table-cifar", sections_in("table-cifar")).splitlines()
 
 
 def image_summary() -> list[str]:
-    return across(image_sections(IMAGES)).splitlines()
+    return across(sections_in(*IMAGES)).splitlines()
 
 
 def short_images() -> list[str]:
     """IF2Net, the best method that the paper compares and the best analytic peer, for every task sequence."""
     rows = []
-    for section in image_sections(IMAGES):
+    for section in sections_in(*IMAGES):
         summaries = {entry.name: entry.summary for entry in section.series}
         compared = [name for name in summaries if name not in (*BOUNDS, *PEERS, "if2net")]
         best = [max(names, key=lambda name: summaries[name]["acc_mean"]) for names in (compared, PEERS)]
@@ -238,7 +242,7 @@ def image_figures() -> list[str]:
     """The figures of every benchmark, and what the paper says beside them."""
     lines = []
     for name in IMAGES:
-        sections = image_sections([name])
+        sections = sections_in(name)
         if not sections:
             continue
         words = [] if name == "table-cifar" else FORMS[name].head(name, sections).splitlines()

@@ -1,9 +1,206 @@
+"""results/check.py passes on the committed files, and finds each of many changes to a copy of them."""
+
+import json
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from if2net.study.bench.results import pack, unpack
+
+ROOT = Path(__file__).parents[2]
+MEASURED = re.compile(r"\d+\.\d+|\d+(?= (?:%|points))")
+CIFAR = "table-cifar/cifar100-60-10-held-out"
+LONGER_CIFAR = "figure-cifar/cifar100-60-20-held-out"
+
+
+def check(root):
+    return subprocess.run([sys.executable, root / "results" / "check.py"], capture_output=True, text=True)
+
+
+def in_json(*keys, value=None):
+    """Return a change that sets the entry at these keys, or deletes it."""
+
+    def change(text):
+        content = json.loads(text)
+        place = content
+        for key in keys[:-1]:
+            place = place[key]
+        if value is None:
+            del place[keys[-1]]
+        else:
+            place[keys[-1]] = value(place[keys[-1]])
+        return json.dumps(content)
+
+    return change
+
+
+def in_text(old, new):
+    def change(text):
+        assert old in text
+        return text.replace(old, new, 1)
+
+    return change
+
+
+def moved(start, end):
+    """Return a change of packed confusions that moves a test sample from one cell to another."""
+
+    def change(confusion):
+        counts = unpack(confusion, 60).copy()
+        counts[start] -= 1
+        counts[end] += 1
+        return pack(counts)
+
+    return change
+
+
+def wrong_cell(folder, row):
+    """A cell off the diagonal with samples, in this row of the confusions of the first run."""
+    run = json.loads((ROOT / "results" / folder / "results.json").read_text())["runs"][0]
+    counts = unpack(run["confusion"], 60)[row].copy()
+    counts[row] = 0
+    return row, int(counts.argmax())
+
+
+def other_image(text):
+    """Show the last image of an SVG file in the place of the first."""
+    images = re.findall(r"base64,([^\"]+)", text)
+    return text.replace(images[0], images[-1], 1)
+
+
+def next_digit(number):
+    return f"{number[0][:-1]}{(int(number[0][-1]) + 1) % 10}"
+
+
+def one_number(text):
+    return MEASURED.sub(next_digit, text, count=1)
+
+
+def all_numbers(text):
+    return MEASURED.sub(next_digit, text)
+
+
+TINY = "table-imagenet-subset/tiny-imagenet-100"
+# A changed file, the change, and a part of the sentence that reports it.
+CHANGES = [
+    (
+        f"results/{CIFAR}/results.json",
+        in_json("runs", 0, "confusion", value=moved(wrong_cell(CIFAR, 0), (0, 0))),
+        f"confusions of none, seed 0, in {CIFAR} do not give the last row of R",
+    ),
+    (
+        f"results/{LONGER_CIFAR}/results.json",
+        in_json("runs", 0, "confusion", value=moved(wrong_cell(LONGER_CIFAR, 0), wrong_cell(LONGER_CIFAR, 1))),
+        f"in {LONGER_CIFAR} are of another test set",
+    ),
+    (
+        f"results/{TINY}-10-held-out/results.json",
+        in_json("settings", "gem", "strength", value=lambda strength: strength + 1),
+        f"settings of gem in {TINY}-10-held-out are not those of the experiment",
+    ),
+    (
+        f"results/{TINY}-25-held-out/results.json",
+        in_json("runs", -1, "class_order", value=lambda order: [order[1], order[0], *order[2:]]),
+        f"in {TINY}-25-held-out has another order of the classes",
+    ),
+    (
+        f"results/{TINY}-50-held-out/results.json",
+        in_json("runs", 3, "device"),
+        f"{TINY}-50-held-out does not name the device of none, seed 3",
+    ),
+    (
+        "results/figure-cub/cub200-100-5-held-out/results.json",
+        in_json("runs", 0),
+        "has 4 seeds in figure-cub/cub200-100-5-held-out",
+    ),
+    (
+        "results/figure-cub/cub200-100-10-held-out/results.json",
+        in_json("runs", 0, "acc", value=lambda acc: acc + 0.01),
+        "BWT or FWT of none, seed 0, in figure-cub/cub200-100-10-held-out",
+    ),
+    (
+        "results/figure-cub/cub200-100-20-held-out/results.json",
+        in_json("summary", "bic", "fwt_mean", value=lambda fwt: -fwt),
+        "The summary of figure-cub/cub200-100-20-held-out",
+    ),
+    (
+        "results/figure-dogs/stanford-dogs-60-5-held-out/results.json",
+        in_json("runs", 0, "independent", 1, value=lambda accuracy: accuracy - 0.1),
+        "BWT or FWT of none, seed 0, in figure-dogs/stanford-dogs-60-5-held-out",
+    ),
+    (
+        "results/table-layers/results.json",
+        in_json("summary", 0, "numbers", "acc", "mean", value=lambda mean: mean - 0.1),
+        "The summary of table-layers",
+    ),
+    (
+        "results/table-blocks/results.json",
+        in_json("runs", 0, "numbers", "acc", value=lambda acc: acc / 2),
+        "results/table-blocks/table.md is out of date",
+    ),
+    (
+        "results/search/mnist-gem.json",
+        in_json("best", "acc", "rate", value=lambda rate: "0.01" if rate != "0.01" else "0.02"),
+        "The best of search/mnist-gem.json is not the best that was tried",
+    ),
+    (
+        "if2net/study/bench/hyperparameters.toml",
+        lambda text: re.sub(r"(\[bic.best\].*?mnist = { \w+ = )", r"\g<1>7", text, flags=re.DOTALL),
+        "The settings of bic for fashion-mnist",
+    ),
+    (
+        "results/figure-cifar/curves.svg",
+        lambda text: re.sub(r'(<use [^>]* y=")(\d+)', lambda use: f"{use[1]}{int(use[2]) + 3}", text, count=30),
+        "results/figure-cifar/curves.svg is out of date",
+    ),
+    ("results/figure-dogs/bars.svg", in_text("if2net</text>", "pcl</text>"), "figure-dogs/bars.svg is out of date"),
+    ("results/figure-tsne/figure.svg", other_image, "results/figure-tsne/figure.svg is out of date"),
+    ("results/table-cifar/table.md", one_number, "results/table-cifar/table.md is out of date"),
+    ("docs/benchmarks.md", in_text("| 1", "| 2"), "docs/benchmarks.md is out of date"),
+    ("docs/image-benchmarks.md", in_text("OWM is last in the paper, 3", "OWM is last in the paper, 4"), "48.19"),
+    ("docs/innate.md", in_text("\n## ", "\nIt reaches 99.99 %.\n\n## "), "docs/innate.md quotes 99.99"),
+    ("docs/start.md", in_text("\n## ", "\nIt is 3.7 times as fast.\n\n## "), "docs/start.md has 3.7"),
+]
+PAGES = ("README", "docs/algorithm", "docs/comparison", "docs/faq", "docs/protocols", "docs/guides/deployed")
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """The report on a copy of the repository with all changes at once."""
+    root = tmp_path_factory.mktemp("changed")
+    for folder in ("results", "docs", "benchmarks"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("*.png", "__pycache__"))
+    for file in ("README.md", "if2net/study/bench/hyperparameters.toml"):
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, root / file)
+    pages = [(f"{page}.md", all_numbers, "") for page in PAGES]
+    for file, change, _ in (*CHANGES, *pages):
+        text = (root / file).read_text()
+        changed = change(text)
+        assert changed != text, file
+        (root / file).write_text(changed)
+    finished = check(root)
+    assert finished.returncode == 1, finished.stderr
+    return finished.stdout
+
 
 def test_the_committed_results_pass_all_checks():
-    program = Path(__file__).parents[2] / "results" / "check.py"
-    finished = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    finished = check(ROOT)
     assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def test_every_change_is_reported(reported):
+    assert [(file, sentence) for file, _, sentence in CHANGES if sentence not in reported] == []
+
+
+def test_every_changed_number_of_a_page_is_reported(reported):
+    for page in PAGES:
+        text = (ROOT / f"{page}.md").read_text()
+        prose = re.sub("```.*?```|<!-- table:.*?<!-- end of table -->", "", text, flags=re.DOTALL)
+        changed = MEASURED.findall(all_numbers(prose))
+        assert changed
+        assert [number for number in changed if f"{page}.md has {number}, " not in reported] == []

@@ -1,0 +1,218 @@
+"""The sentences of the README and the docs that state numbers, each with the committed numbers behind it.
+
+results/check.py looks for them on the pages, and for numbers on these pages that no sentence here covers. Whoever
+changes a number or the words around it changes both.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from if2net.decision.analytic import FEW, NEW_SHARE
+from if2net.encoder.presets import automatic_width
+from if2net.study.bench.paper import paper_figures
+from if2net.study.bench.results import Results
+from if2net.study.methods import METHODS
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+REPLAY = ("gem", "fs-dgpm", "bic", "ari", "rps-net", "logd", "il2m")
+MNIST, FASHION = "table-mnist/mnist-agnostic", "table-mnist/fashion-mnist-agnostic"
+
+
+@cache
+def read(name: str) -> Any:
+    return json.loads((ROOT / name).read_text())
+
+
+@cache
+def results(folder: str) -> Results:
+    return Results.read(HERE / folder / "results.json")
+
+
+def acc(folder: str, *methods: str) -> list[float]:
+    """ACC of methods in percent."""
+    return [100 * results(folder).summary[method]["acc_mean"] for method in methods]
+
+
+def spread(folder: str, *methods: str) -> list[float]:
+    """ACC of methods in percent, each with its standard deviation."""
+    entries = [results(folder).summary[method] for method in methods]
+    return [100 * entry[key] for entry in entries for key in ("acc_mean", "acc_std")]
+
+
+def leads(folder: str, ahead: str, behind: str) -> list[float]:
+    """ACC of one method minus that of another in points, for each seed."""
+    first, second = ({run.seed: run.acc for run in results(folder).of(method)} for method in (ahead, behind))
+    return [100 * (first[seed] - second[seed]) for seed in first]
+
+
+def tried(file: str, **settings: str) -> float:
+    """The best validation accuracy of a search in percent, among the trials with these settings."""
+    trials = read(f"results/{file}.json")["tried"]
+    return 100 * max(trial["acc"] for trial in trials if settings.items() <= trial["settings"].items())
+
+
+def printed(data: str, *methods: str) -> list[float]:
+    """ACC of methods in the paper."""
+    return [paper_figures("table-mnist")[data][method]["acc"] for method in methods]
+
+
+def beyond_print(data: str, *methods: str) -> list[float]:
+    """ACC here minus ACC in the paper, in points."""
+    ours = acc(f"table-mnist/{data}-agnostic", *methods)
+    return [mine - theirs for mine, theirs in zip(ours, printed(data, *methods), strict=True)]
+
+
+def within(differences: Iterable[float]) -> float:
+    """The least number with one decimal that no difference exceeds."""
+    return math.ceil(10 * max(map(abs, differences))) / 10
+
+
+def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
+    """Page → its sentences, each with the values for the places in it."""
+    firsts = ([run.R[-1][0] for run in results(MNIST).of(name)] for name in ("if2net", "none"))
+    kept = [100 * sum(first) / len(first) for first in firsts]
+    fashion = acc(FASHION, "if2net", "joint")
+    weights = ("ewc", "mas", "ol-ewc", "si")
+    claimed = [*printed("mnist", *weights), *printed("fashion-mnist", *weights)]
+    behind = [
+        lead
+        for folder in (MNIST, FASHION)
+        for ours, *others in [acc(folder, "if2net", "if2net-gradient", "if2net-ewc")]
+        for lead in (ours - other for other in others)
+    ]
+    aware, leaking = (f"table-mnist/fashion-mnist-{protocol}" for protocol in ("aware", "transductive"))
+    weak = ("pcl", "logd", "ari")
+    deviations = spread(FASHION, *weak)[1::2]
+    moved = [
+        acc(f"learner/{data}-agnostic", "if2net")[0] - acc(f"table-mnist/{data}-agnostic", "if2net")[0]
+        for data in ("mnist", "fashion-mnist")
+    ]
+    validation = [
+        value
+        for data in ("mnist", "fashion-mnist")
+        for value in (
+            tried(f"encoder/{data}-width", width="2000"),
+            tried(f"searched/tune/{data}-agnostic-gradient-wide"),
+        )
+    ]
+    owm = [
+        tried(f"search/{data}-owm") - tried(f"search/{data}-owm", hidden_alpha="1.0", hidden_decay="0.1")
+        for data in ("mnist", "fashion-mnist")
+    ]
+    calibration = read("benchmarks/calibration.json")
+    ece = {data: calibration[f"{data}-10/5"]["ece"]["mean"] for data in ("fashion-mnist", "mnist", "digits")}
+    contenders = read("benchmarks/learning.json")["contenders"]
+    times = [contenders[name]["times_ours"] for name in ("ranpac's recipe", "acil's recursion as published", "slda")]
+    state = results(MNIST).summary["if2net"]["state_bytes"] / 1e6
+    widths = automatic_width(1), automatic_width(10**6)
+    twenty = acc(MNIST, "ewc")
+    return {
+        "README": [
+            ("IF2Net stays at {:.0f} %, plain training falls to {:.0f} %", kept),
+            ("The paper's {:.0f} % on FashionMNIST needs the task", printed("fashion-mnist", "if2net")),
+            (
+                "without it IF2Net has {:.1f} %, and a network trained on all classes at once (`joint`) {:.1f} %",
+                fashion,
+            ),
+            ("why EWC is at {:.0f} %", twenty),
+            ("Python 3.11 or newer", ()),
+            ("the Apache License 2.0", ()),
+        ],
+        "docs/start": [("Python 3.11 or newer", ())],
+        "docs/algorithm": [
+            ("γ = 0.4 is safe only where the largest eigenvalue is 1", ()),
+            ("after {} samples or {:.0f} % of all samples", (FEW, 100 * NEW_SHARE)),
+            ("is {:.3f} on FashionMNIST, {:.3f} on MNIST and {:.3f} on digits", ece.values()),
+            ("Σ^0.15 w", ()),
+            ("their α = 0.1 is below the rounding", ()),
+        ],
+        "docs/guides/deployed": [
+            ("error is {:.2f} on digits and {:.2f} on FashionMNIST", (ece["digits"], ece["fashion-mnist"])),
+            ("by default, between {:,} and {:,}", widths),
+        ],
+        "docs/faq": [
+            ("A random layer on pixels reaches {:.1f} % on FashionMNIST", fashion),
+            ("about {:.0f} MB in memory at the default limit of {:,} nodes", (10 * round(state / 10), widths[1])),
+            ("Why is EWC at {:.0f} %?", twenty),
+            ("It learns {:.0f} to {:.0f} times as fast", (min(times), max(times))),
+            ("between {:,} and {:,}, is the default", widths),
+            ("learns {:.2f} million samples in seconds", (read("benchmarks/gpu.json")["samples"] / 1e6,)),
+        ],
+        "docs/protocols": [
+            ("Their means differ by at most {:.2f} points", (max(map(abs, moved)),)),
+            ("FashionMNIST's {:.0f} % is far above", printed("fashion-mnist", "if2net")),
+            ("{:.1f} against {:.1f} on MNIST and {:.1f} against {:.1f} on FashionMNIST", validation),
+        ],
+        "docs/comparison": [
+            ("All {} methods that the paper compares", (len(METHODS) - 8,)),  # without 3 of ours and 5 peers
+            ("**MNIST: IF2Net.** {:.2f} ± {:.2f}, as good", spread(MNIST, "if2net")),
+            ("training on all data at once (`joint`, {:.2f} ± {:.2f})", spread(MNIST, "joint")),
+            ("RanPAC ({:.2f}), ACIL ({:.2f}) and PCL ({:.2f})", acc(MNIST, "ranpac", "acil", "pcl")),
+            ("RPS-Net ({:.2f}) and BiC ({:.2f})", acc(MNIST, "rps-net", "bic")),
+            (
+                "ACIL has {:.2f} ± {:.2f}, RanPAC {:.2f} ± {:.2f} and IF2Net {:.2f} ± {:.2f}",
+                spread(FASHION, "acil", "ranpac", "if2net"),
+            ),
+            (
+                "each of the five class orders, by {:.2f} to {:.2f} points",
+                extremes(leads(FASHION, "acil", "if2net")),
+            ),
+            ("above `joint` ({:.2f}) and the best with exemplars (BiC, {:.2f})", acc(FASHION, "joint", "bic")),
+            ("are {:.0f} to {:.0f} points behind", extremes(behind)),
+            (
+                "come within {:.1f} points of the printed figure",
+                (within(beyond_print("mnist", "owm", "pcl", *(set(REPLAY) - {"fs-dgpm"}))),),
+            ),
+            ("FS-DGPM is {:.1f} above", beyond_print("mnist", "fs-dgpm")),
+            (
+                "On FashionMNIST the replay methods are within {:.1f} points",
+                (within(beyond_print("fashion-mnist", *REPLAY)),),
+            ),
+            ("stay at {:.0f} %: only the last task", acc(MNIST, "none")),
+            ("EWC, MAS, OL-EWC and SI at {:.0f} to {:.0f} %", extremes(claimed)),
+            (
+                "EWC's MNIST figure, {:.2f} against the printed {:.2f}",
+                [*acc("table-mnist/mnist-agnostic-current", "ewc"), *printed("mnist", "ewc")],
+            ),
+            (
+                "FashionMNIST: {:.2f} for joint training and {:.2f} for IF2Net",
+                printed("fashion-mnist", "joint", "if2net"),
+            ),
+            ("once reach {:.2f} here", fashion[1:]),
+            ("own layers {:.2f} ± {:.2f} appears as soon as the task is *given*", spread(aware, "if2net")),
+            (
+                "and {:.2f} ± {:.2f} as soon as a test batch holds one task only",
+                spread(leaking, "if2net (one task per batch)"),
+            ),
+            ("mixed it is {:.2f} ± {:.2f}", spread(leaking, "if2net (tasks mixed)")),
+            (
+                "**EFT at {:.2f} and {:.2f}.** {:.2f} and {:.2f} here",
+                [
+                    *(value for data in ("mnist", "fashion-mnist") for value in printed(data, "eft")),
+                    *(value for folder in (MNIST, FASHION) for value in acc(folder, "eft")),
+                ],
+            ),
+            (
+                "stay {:.0f}, {:.0f} and {:.0f} points below the printed figures, with a spread of {:.0f} to {:.0f}",
+                [*(-value for value in beyond_print("fashion-mnist", *weak)), *extremes(deviations)],
+            ),
+            ("is worth {:.0f} points on MNIST and {:.0f} on FashionMNIST", owm),
+            ("rate of 0.05, the best on the search's stream", ()),
+            ("ends at 0.02", ()),
+            (
+                "2.5 and learned later tasks badly: {:.1f} % on the search's held-back MNIST data, {:.1f} with 0.5",
+                [tried("search/mnist-rps-net", rigidity=rigidity) for rigidity in ("2.5", "0.5")],
+            ),
+        ],
+    }
+
+
+def extremes(values: Iterable[float]) -> list[float]:
+    """The least and the largest."""
+    ordered = sorted(values)
+    return [ordered[0], ordered[-1]]
