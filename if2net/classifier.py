@@ -242,7 +242,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     def _config(self) -> Config:
         parameters = {name: getattr(self, name) for name in _PARAMETERS}
-        if not isinstance(self.config, Mapping | None):
+        if not isinstance(self.config, Mapping | None) or not all(type(name) is str for name in self.config or ()):
             raise ConfigurationError(
                 f"config takes a dict of settings such as {{'activation': 'tanh'}}, not {self.config!r}."
             )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numbers
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
 import torch
 
 from if2net.decision import RULES, RuleConfig
@@ -19,6 +20,11 @@ from if2net.errors import ConfigurationError, unknown
 
 REPRESENTATIONS = ("first", "per-task")
 DEVICES = ("auto", "cpu", "cuda")
+LARGEST_SEED = 2**32 - 1  # as in NumPy and scikit-learn
+# The numbers that a setting may have: whole ones of 64 bits, and finite ones.
+LARGEST: dict[type, float] = {int: 2**63 - 1, float: sys.float_info.max}
+KINDS = {int: "a whole number of 64 bits", float: "a finite number", bool: "True or False", str: "text"}
+KINDS |= {type(None): "None"}
 
 
 @dataclass(frozen=True)
@@ -90,8 +96,14 @@ class Config:
             raise ConfigurationError(f"holdout is a share of the samples and must be in [0, 1), not {self.holdout}.")
         if self.width is not None and self.width < 1:
             raise ConfigurationError(f"The width must be at least 1, not {self.width}.")
-        if self.epochs < 0 or self.batch_size < 1:
-            raise ConfigurationError("epochs must not be negative, and batch_size must be at least 1.")
+        if self.epochs < 0 or self.batch_size < 1 or (self.initial_samples or 1) < 1:
+            raise ConfigurationError(
+                "epochs must not be negative, and batch_size and initial_samples must be at least 1."
+            )
+        if not self.alpha > 0 or self.mu < 0 or self.fisher < 0:
+            raise ConfigurationError("alpha must be positive, and mu and fisher must not be negative.")
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise ConfigurationError(f"The seed must be between 0 and {LARGEST_SEED:,}, not {self.seed}.")
 
     def _check_kinds(self) -> None:
         """Raise an error where a value has the wrong type, such as width=2.5."""
@@ -99,7 +111,7 @@ class Config:
         for setting in fields(self):
             value, kinds = getattr(self, setting.name), get_args(hints[setting.name]) or (hints[setting.name],)
             if not any(_is_a(value, kind) for kind in kinds):
-                wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+                wanted = " or ".join(KINDS.get(kind, kind.__name__) for kind in kinds)
                 raise ConfigurationError(f"The setting {setting.name} takes {wanted}, not {value!r}.")
 
     @classmethod
@@ -150,9 +162,10 @@ class Config:
 
 def _is_a(value: Any, kind: type) -> bool:
     """Return whether a value has a type. NumPy's numbers count as Python's, integers as floats, and True not as 1."""
-    if kind in (int, float):
-        wanted = numbers.Integral if kind is int else numbers.Real
-        return isinstance(value, wanted) and not isinstance(value, bool)
+    value = value.item() if isinstance(value, np.generic) else value
+    if kind in LARGEST:
+        number = isinstance(value, int if kind is int else int | float) and not isinstance(value, bool)
+        return number and -LARGEST[kind] <= value <= LARGEST[kind]
     return isinstance(value, kind)
 
 
@@ -183,4 +196,10 @@ def resolve_device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigurationError("No CUDA device is available; choose device='cpu'.")
-    return torch.device(name)
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ConfigurationError(f"A device is written cpu, cuda or cuda:NUMBER, not {name!r}.") from error
+    if (device.index or 0) >= (torch.cuda.device_count() if device.type == "cuda" else 1):
+        raise ConfigurationError(f"There is no device {name}; choose one with a lower number.")
+    return device

@@ -75,8 +75,8 @@ def labels(y: Any, count: int) -> np.ndarray:
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     array = np.asarray(y)
-    if array.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(label, str) for label in y):
-        array = np.array(y, dtype=object)  # numpy has turned numbers among the text into text
+    if isinstance(y, list | tuple) and any(type(label) is not type(y[0]) for label in y):
+        array = np.array(y, dtype=object)  # otherwise numpy turns numbers among text into text, and True into 1
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

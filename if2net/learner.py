@@ -19,13 +19,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import inputs, modelfile
+from if2net import contents, inputs, modelfile
 from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
-from if2net.config import Config
+from if2net.config import Config, resolve_device
+from if2net.contents import Part
 from if2net.decision import RULES, DecisionLayer, Report, Task
 from if2net.encoder import DenseEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
-from if2net.errors import ConfigurationError, InputError, ModelFileError
+from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError
 from if2net.holdout import held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
@@ -38,6 +39,8 @@ TWEAK_BLOCK = 4096
 COUNTING_BLOCK = {"cpu": 1024, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
+# Tasks with an empty tweak that a file may have: they take memory, but no place in the file.
+MOST_TASKS = 1_000_000
 
 
 NO_LABELS = Labels()
@@ -427,17 +430,22 @@ class IF2Net:
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
         """Read a learner from a file that `save` has written."""
+        resolve_device(device)
         tensors, header = modelfile.read(path)
         if header.get("kind") == "backbone":
             raise ModelFileError(f"{path} holds a backbone, not a model; give it as the backbone of a new model.")
         if header.get("kind") == "innate":
             raise ModelFileError(f"{path} holds an innate encoder, not a model; give the file of a model.")
         try:
+            _check_header(header)
             net = cls(Config.of(**{**header["config"], "device": device}))
             net.restore(tensors, header["classes"], header["tasks"])
             net.feature_names, net.backbone = header["feature_names"], header["backbone"]
-        except (KeyError, TypeError) as error:
-            raise ModelFileError(f"{path} does not hold a whole if2net model ({error} is missing).") from error
+            assert net.encoder is not None
+            if net.feature_names is not None and len(set(net.feature_names)) != net.encoder.inputs:
+                raise ModelFileError("Its header does not name each feature.")
+        except IF2NetError as error:
+            raise ModelFileError(f"{path} does not hold a whole if2net model. {error} Use a backup copy.") from error
         return net
 
     def frozen_tensors(self) -> dict[str, Tensor]:
@@ -460,16 +468,33 @@ class IF2Net:
         return dict(self.decision.solved_tensors()) if self.decision is not None else {}
 
     def restore(self, tensors: dict[str, Tensor], classes: Sequence[Any], tasks: int) -> None:
-        """Take over the state of another learner of the same configuration from its `tensors`."""
-        there = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
-        encoder = self._new_encoder(len(there["encoder.mean"]))
-        encoder.restore(there)
-        layers = range(len(encoder.config.layers) if encoder.config.tweaked else 0)
+        """Take over the state of another learner of the same configuration from its `tensors`.
+
+        They are checked first, so that a file cannot ask for more memory than its own tensors take.
+        """
+        labels, dtype = Labels.restored(classes), self.config.torch_dtype
+        features = tensors.get("encoder.mean", torch.empty(0)).numel()
+        if features == 0:
+            raise ModelFileError("The tensor encoder.mean is missing or empty.")
+        encoder = self._new_encoder(features)
+        layers = encoder.config.layer_shapes(features) if encoder.config.tweaked else []
         count = tasks if self.config.representation == "per-task" else 1
-        tweaks = tuple([there[f"tweak.{task}.{layer}"] for layer in layers] for task in range(count))
+        if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
+            raise ModelFileError(f"It does not hold the representations of {tasks:,} tasks.")
+        width, rule = encoder.config.width(features), RULES[self.config.rule]
+        parts = encoder.config.contents(features, dtype)
+        parts |= {
+            f"tweak.{n}.{layer}": Part(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
+        }
+        parts |= rule.contents(width, len(labels), self.config.rule_config(), dtype)
+        contents.check(tensors, parts)
+
+        there = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
+        encoder.restore(there)
+        tweaks = tuple([there[f"tweak.{task}.{layer}"] for layer in range(len(layers))] for task in range(count))
         decision = self._empty_decision(encoder)
         decision.restore({**tensors, **there})
-        self._state = State(Labels(classes), encoder, tweaks, decision, tasks)
+        self._state = State(labels, encoder, tweaks, decision, tasks)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -578,6 +603,23 @@ class IF2Net:
                 yield encode(block), its_columns, held_out(block, share) if held is None else held[place]
 
         return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor))
+
+
+def _check_header(header: dict[str, Any]) -> None:
+    """Raise an error unless the fields of the header of a model have the right types."""
+    names, backbone = header.get("feature_names", 0), header.get("backbone", 0)
+    right = {
+        "library": isinstance(header.get("library"), str),
+        "config": isinstance(header.get("config"), dict),
+        "classes": isinstance(header.get("classes"), list),
+        "tasks": type(header.get("tasks")) is int and header["tasks"] >= 0,
+        "feature_names": names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
+        "backbone": backbone is None
+        or (isinstance(backbone, dict) and all(isinstance(backbone.get(key), str) for key in ("text", "identity"))),
+    }
+    for key, is_right in right.items():
+        if not is_right:
+            raise ModelFileError(f"The field {key!r} of its header is missing or wrong.")
 
 
 def _looks_good(X: Tensor, encoder: DenseEncoder | None) -> Tensor:

@@ -52,7 +52,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
             return _read(file, source)
     except OSError as error:
         raise ModelFileError(f"{source} cannot be read ({error.strerror}); check its permissions.") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError(
@@ -92,7 +92,10 @@ def _read(file: IO[bytes], source: Path) -> tuple[dict[str, Tensor], dict[str, A
         )
     if version is None or digest.hexdigest() != checksum:
         raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
-    return tensors, json.loads(metadata["if2net"])
+    header = json.loads(metadata["if2net"])
+    if not isinstance(header, dict):
+        raise ValueError("its header is not an object")
+    return tensors, header
 
 
 def _layout(entries: dict[str, Any], data: int) -> dict[str, tuple[torch.dtype, list[int], int]]:

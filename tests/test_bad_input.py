@@ -199,7 +199,7 @@ def test_a_stream_with_labels_of_another_kind_is_refused_at_its_first_batch(new,
         yield X[50:80], y[50:80].astype(str)
         raise AssertionError("a batch after the bad one was read")
 
-    with unchanged(model), pytest.raises(InputError, match="cannot be compared"):
+    with unchanged(model), pytest.raises(InputError, match="cannot be mixed"):
         learn(model, batches(), None)
 
 

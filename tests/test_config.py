@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from if2net import Config, IF2Net, IF2NetClassifier
+from if2net.config import resolve_device
 from if2net.errors import ConfigurationError
 
 
@@ -151,3 +152,35 @@ def test_a_value_of_the_wrong_type_is_refused(setting):
 def test_numbers_of_numpy_are_accepted_and_can_be_written_as_json():
     plain = Config.of(width=np.int64(20), ridge=np.float32(0.5), step=1).as_dict()
     assert json.loads(json.dumps(plain))["width"] == 20
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": 2**70}, "seed takes a whole number of 64 bits"),
+        ({"seed": 2**40}, "seed must be between 0 and 4,294,967,295"),
+        ({"seed": -1}, "seed must be between"),
+        ({"alpha": float("nan")}, "alpha takes a finite number"),
+        ({"ridge": float("inf")}, "ridge takes a finite number or None"),
+        ({"mu": 10**400}, "mu takes a finite number"),
+        ({"alpha": 0.0}, "alpha must be positive"),
+        ({"initial_samples": -5}, "at least 1"),
+    ],
+    ids=repr,
+)
+def test_numbers_that_cannot_be_computed_with_are_refused(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        Config.of(**settings)
+
+
+@pytest.mark.parametrize("name", ["cpu:", "cpu:7", "cuda:x", "cuda:99", "cpu:-1"])
+def test_a_device_that_does_not_exist_is_refused(name):
+    with pytest.raises(ConfigurationError):
+        resolve_device(name)
+
+
+def test_a_classifier_refuses_settings_that_have_no_name(digits):
+    with pytest.raises(ConfigurationError, match="config takes a dict of settings"):
+        IF2NetClassifier(config={1: 2}).fit(*digits)
+    with pytest.raises(ConfigurationError, match="seed"):
+        IF2NetClassifier(random_state=2**70).fit(*digits)

@@ -153,3 +153,8 @@ def test_a_single_value_that_is_not_finite_is_detected(bad):
     assert bool(inputs.finite(X))
     X[211, 13] = bad
     assert not bool(inputs.finite(X))
+
+
+def test_truth_values_in_a_list_of_numbers_are_not_turned_into_numbers():
+    assert inputs.labels([1, True], 2).tolist()[1] is True
+    assert inputs.labels([True, False], 2).dtype == bool

@@ -80,8 +80,8 @@ def test_unknown_labels_have_no_column():
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (np.array([1, "a"], dtype=object), "kinds int, str cannot be compared"),
-        (np.array([1, 2]), "kinds int, str cannot be compared"),
+        (np.array([1, "a"], dtype=object), "kinds number and text cannot be mixed"),
+        (np.array([1, 2]), "kinds number and text cannot be mixed"),
         (np.array([b"a"]), "not bytes"),
         (np.array(["2020-01-01"], dtype="datetime64[ns]"), "not datetime64"),
     ],
@@ -92,3 +92,28 @@ def test_labels_that_cannot_be_sorted_or_saved_are_refused(y, message):
     with pytest.raises(InputError, match=message):
         labels.extended(y)
     assert labels.known == ("owl",)
+
+
+@pytest.mark.parametrize(
+    ("known", "y", "message"),
+    [
+        ([0, 1], np.array([True, False]), "kinds number and truth value cannot be mixed"),
+        ([], np.array([1, True], dtype=object), "kinds number and truth value cannot be mixed"),
+        ([], np.array([1.0, np.inf]), "label inf is too large"),
+        ([], np.array([1.0, 1e300]), r"label 1e\+300 is too large"),
+        ([], np.array([1, 2**64], dtype=object), "label 18446744073709551616 is too large"),
+        ([], np.array([2**63], dtype=np.uint64), "too large"),
+        ([2**53 + 1], np.array([1.5]), "too large"),
+    ],
+    ids=["True after 1", "True among ints", "infinity", "1e300", "2⁶⁴", "2⁶³", "beside a float"],
+)
+def test_labels_that_would_become_another_class_are_refused(known, y, message):
+    with pytest.raises(InputError, match=message):
+        Labels(known).extended(y)
+    with pytest.raises(InputError, match=message):
+        Labels(known).columns(y)
+
+
+def test_large_whole_numbers_stay_different_classes():
+    labels = Labels().extended(np.array([2**62, 2**62 + 1]))
+    assert labels.sorted.tolist() == [2**62, 2**62 + 1]

@@ -361,3 +361,81 @@ def test_an_innate_encoder_is_not_taken_for_a_model(tmp_path):
     path = tmp_path / "innate.if2"
     modelfile.write(path, {"weight": torch.zeros(1)}, {"kind": "innate"})
     assert_refused(path, "holds an innate encoder, not a model")
+
+
+# ---------------------------------------------------------------------- a right checksum and a wrong content
+
+
+def resized(name, *shape):
+    return lambda tensors, header: tensors.update({name: torch.zeros(shape, dtype=tensors[name].dtype)})
+
+
+def with_value(name, value):
+    return lambda tensors, header: tensors[name].view(-1)[:1].fill_(value)
+
+
+def with_field(field, value):
+    return lambda tensors, header: header.update({field: value})
+
+
+def with_setting(name, value):
+    return lambda tensors, header: header["config"].update({name: value})
+
+
+SPOILED = {
+    "a layer of 30,000": with_setting("layers", "30000"),
+    "another encoder": with_setting("encoder", "paper"),
+    "another rule": with_setting("rule", "ewc"),
+    "another precision": with_setting("dtype", "float64"),
+    "a billion representations": lambda tensors, header: (
+        header["config"].update(representation="per-task"),
+        header.update(tasks=10**9),
+    ),
+    "no seed": with_setting("seed", 2**70),
+    "an unknown setting": with_setting("colour", "red"),
+    "settings that are a list": with_field("config", []),
+    "held.G of another length": resized("held.G", 7),
+    "total.G of another length": resized("total.G", 7),
+    "Q of another shape": resized("total.Q", 3, 5),
+    "two values of encoder.clip": resized("encoder.clip", 2),
+    "no features": resized("encoder.mean", 0),
+    "a scale of zero": with_value("encoder.scale", 0.0),
+    "NaN in G": with_value("total.G", float("nan")),
+    "infinity in Q": with_value("total.Q", float("inf")),
+    "a negative count": with_value("total.counts", -1),
+    "more held out than learned": with_value("held.counts", 1000),
+    "counts that are floats": lambda tensors, header: tensors.update({"total.counts": torch.ones(3)}),
+    "a tensor too many": lambda tensors, header: tensors.update(other=torch.zeros(1)),
+    "a tensor too few": lambda tensors, header: tensors.pop("held.Q"),
+    "a class twice": with_field("classes", [0, 1, 1]),
+    "classes of two kinds": with_field("classes", [0, 1, "2"]),
+    "True and 1": with_field("classes", [0, 1, True]),
+    "a class too many": with_field("classes", [0, 1, 2, 3]),
+    "classes that are lists": with_field("classes", [[0], [1], [2]]),
+    "classes that are text": with_field("classes", "abc"),
+    "a class that is NaN": with_field("classes", [0, 1, float("nan")]),
+    "a class beyond 64 bits": with_field("classes", [0, 1, 2**64]),
+    "negative tasks": with_field("tasks", -1),
+    "half a task": with_field("tasks", 0.5),
+    "names that are numbers": with_field("feature_names", [1, 2, 3, 4]),
+    "too few names": with_field("feature_names", ["a"]),
+    "a backbone that is text": with_field("backbone", "resnet"),
+    "no library": with_field("library", None),
+}
+
+
+@pytest.mark.parametrize("fault", SPOILED)
+def test_a_wrong_content_under_a_right_checksum_is_refused(small_file, tmp_path, fault):
+    path = tmp_path / "spoiled.if2"
+    path.write_bytes(small_file)
+    tensors, header = modelfile.read(path)
+    SPOILED[fault](tensors, header)
+    modelfile.write(path, tensors, header)
+    assert_refused(path, "does not hold a whole if2net model")
+
+
+@pytest.mark.parametrize("header", [[], None, "text", 3], ids=repr)
+def test_a_header_that_is_not_an_object_is_refused(tmp_path, header):
+    path = tmp_path / "spoiled.if2"
+    modelfile.write(path, {"encoder.mean": torch.zeros(3)}, header)
+    assert_refused(path)

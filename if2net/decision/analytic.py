@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task, thinning
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
@@ -199,6 +200,14 @@ class Analytic(DecisionLayer):
             yield "beta", self._beta
         if self._ridge is not None:
             yield "ridge", torch.tensor([self._ridge], dtype=torch.float64)
+
+    @classmethod
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+        solved = {
+            "beta": Part((width, classes), dtype, needed=False),
+            "ridge": Part((1,), torch.float64, least=torch.finfo(torch.float64).tiny, needed=False),
+        }
+        return super().contents(width, classes, config, dtype) | solved
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
+from if2net.contents import Contents, Part
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.projector import RecursiveProjector, free_share, projector
 from if2net.decision.statistics import one_hot
@@ -99,6 +100,15 @@ class Gradient(DecisionLayer):
         if self.recursion is not None:
             yield "P", self.recursion.P
 
+    @classmethod
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+        parts = super().contents(width, classes, config, torch.float64)
+        parts |= {
+            "beta": Part((width, classes), torch.float64),
+            "tasks": Part((1,), torch.int64, least=0, most=2**40),
+        }
+        return parts if config.projector == "exact" else parts | {"P": Part((width, width), torch.float64)}
+
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)
         self._beta = tensors["beta"]
@@ -181,6 +191,11 @@ class ElasticGradient(Gradient):
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         yield from super().tensors()
         yield "fisher", self.fisher
+
+    @classmethod
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+        fisher = Part((width, classes), torch.float64, least=0.0)
+        return super().contents(width, classes, config, dtype) | {"fisher": fisher}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)

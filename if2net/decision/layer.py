@@ -11,11 +11,12 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor
 
+from if2net.contents import Contents
 from if2net.decision.calibration import temperature
 from if2net.decision.projector import free_share, projector
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import pack, unpack
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, ModelFileError
 
 # The ridge and the temperature are chosen on about this many evenly spaced features where there are more than four
 # times as many: the factorisation for the choice is then small beside the one of all features.
@@ -170,8 +171,17 @@ class DecisionLayer(ABC):
         """Yield what has been derived from the statistics so far; a copy that lacks it derives it again."""
         yield from ()
 
+    @classmethod
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+        """Return what `tensors` and `solved_tensors` yield for a layer of this size. Nothing is computed for it."""
+        held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
+        total = Statistics.contents("total", width, classes, dtype)
+        return total | Statistics.contents("held", held, classes, dtype)
+
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` and `solved_tensors` yielded."""
+        if bool((tensors["held.counts"] > tensors["total.counts"]).any()):
+            raise ModelFileError("More samples are held out than were learned.")
         for name, part in (("total", self.total), ("held", self.held)):
             G = unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
             parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}

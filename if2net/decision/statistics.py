@@ -8,7 +8,11 @@ import torch
 from torch import Tensor
 
 from if2net.accelerate.products import Halves
+from if2net.contents import Contents, Part
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, zeros
+
+# The most samples of a class that a file may announce, so that the sum of the counts stays within 64 bits.
+MOST_SAMPLES = 2**40
 
 
 class Statistics:
@@ -121,6 +125,15 @@ class Statistics:
         yield f"{prefix}.G", self.G
         yield f"{prefix}.Q", self.Q
         yield f"{prefix}.counts", self.counts
+
+    @staticmethod
+    def contents(prefix: str, width: int, classes: int, dtype: torch.dtype) -> Contents:
+        """Return what a file holds of statistics of this size: `tensors`, and of G one triangle."""
+        return {
+            f"{prefix}.G": Part((width * (width + 1) // 2,), dtype),
+            f"{prefix}.Q": Part((width, classes), dtype),
+            f"{prefix}.counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
+        }
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` yielded."""

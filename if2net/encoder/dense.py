@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from if2net.accelerate.products import Factor, product
+from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import Standardiser
@@ -45,6 +46,29 @@ class EncoderConfig:
         if not (self.layers or self.direct or self.bias):
             raise ConfigurationError("An encoder needs a hidden layer or the direct link.")
 
+    def width(self, inputs: int) -> int:
+        """Return S, the number of columns of V, for this number of inputs."""
+        return (self.layers[-1].width if self.layers else 0) + inputs * self.direct + self.bias
+
+    def layer_shapes(self, inputs: int) -> list[tuple[int, int]]:
+        """Return the shape of [W; b] of each layer, which is also that of its tweak."""
+        widths = [blocks.width for blocks in self.layers]
+        return [(before + 1, width) for before, width in zip([inputs, *widths], widths, strict=False)]
+
+    def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
+        """Return what `DenseEncoder.tensors` yields for this number of inputs."""
+        parts = {
+            "encoder.mean": Part((inputs,), dtype),
+            "encoder.scale": Part((inputs,), dtype, least=torch.finfo(dtype).tiny),
+            "encoder.clip": Part((1,), dtype, least=torch.finfo(dtype).tiny, most=float("inf")),
+            "encoder.power": Part((1,), dtype, least=0.0, most=1.0),
+        }
+        if self.centre:
+            parts["encoder.centre"] = Part((self.layers[-1].width,), dtype)
+        for depth, shape in enumerate(self.layer_shapes(inputs)):
+            parts[f"encoder.weights.{depth}"] = Part(shape, dtype)
+        return parts
+
 
 @dataclass
 class DenseEncoder:
@@ -70,8 +94,7 @@ class DenseEncoder:
     @property
     def width(self) -> int:
         """S, the number of columns of V."""
-        hidden = self.config.layers[-1].width if self.config.layers else 0
-        return hidden + self.inputs * self.config.direct + self.config.bias
+        return self.config.width(self.inputs)
 
     @property
     def _standardiser(self) -> Standardiser:

@@ -1,5 +1,6 @@
 """Merging equals one learner having seen all the data, and learners that do not fit each other are refused."""
 
+import contextlib
 import copy
 import itertools
 import threading
@@ -53,11 +54,13 @@ def test_merging_leaves_the_other_learner_unchanged(new_learner, digits, unchang
     assert learner.samples == 300
 
 
-def test_a_learner_merged_with_itself_counts_everything_twice(new_learner, digits):
+def test_copies_of_an_empty_fork_can_all_be_merged(new_learner, digits):
     X, y = digits
-    learner = new_learner(dtype="float64", ridge=0.1).learn(X[:100], y[:100])
-    twice = copy.deepcopy(learner).learn(X[:100], y[:100])
-    np.testing.assert_allclose(learner.merge(learner).scores(X), twice.scores(X), rtol=1e-9, atol=1e-9)
+    learner = new_learner().learn(X[:100], y[:100])
+    fork = learner.fork()
+    for part in (slice(100, 150), slice(150, 200)):
+        learner.merge(copy.deepcopy(fork).learn(X[part], y[part]))
+    assert learner.samples == 200
 
 
 def test_a_new_learner_takes_over_a_merged_one(new_learner, digits):
@@ -72,25 +75,62 @@ def test_a_new_learner_takes_over_a_merged_one(new_learner, digits):
 
 def test_merging_in_both_directions_at_once_does_not_deadlock(new_learner, digits):
     X, y = digits
-    one = new_learner().learn(X[:50], y[:50])
-    other = one.fork().learn(X[50:100], y[50:100])
+    root = new_learner().learn(X[:50], y[:50])
+    pairs = [(root.fork().learn(X[:50], y[:50]), root.fork().learn(X[50:100], y[50:100])) for _ in range(20)]
     start = threading.Barrier(2)
 
-    def merge(learner, source):
-        start.wait()
-        for _ in range(5):  # counts grow at most by the factor 1.618 per merge
-            learner.merge(source)
+    def merge(here, there):
+        for pair in pairs:
+            start.wait()
+            with contextlib.suppress(InputError):  # the second merge would count samples twice
+                pair[here].merge(pair[there])
 
-    threads = [threading.Thread(target=merge, args=pair, daemon=True) for pair in ((one, other), (other, one))]
+    threads = [threading.Thread(target=merge, args=places, daemon=True) for places in ((0, 1), (1, 0))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(timeout=60)
     assert not any(thread.is_alive() for thread in threads)
-    assert min(one.samples, other.samples) >= 6 * 50
+    assert all(sorted(learner.samples for learner in pair) == [50, 100] for pair in pairs)
 
 
 # ---------------------------------------------------------------------- refusals
+
+
+def same_fork_twice(learner, fork, folder):
+    learner.merge(fork)
+    return learner, fork
+
+
+def same_fork_with_more_samples(learner, fork, folder):
+    learner.merge(fork)
+    return learner, fork.learn([[9.0] * 64], [3])
+
+
+def fork_of_a_merged_fork(learner, fork, folder):
+    second = learner.fork().merge(fork)
+    learner.merge(fork)
+    return learner, second
+
+
+def two_copies_of_a_file(learner, fork, folder):
+    learner.save(folder / "model.if2")
+    return type(learner).load(folder / "model.if2"), type(learner).load(folder / "model.if2")
+
+
+def itself(learner, fork, folder):
+    return learner, learner
+
+
+@pytest.mark.parametrize(
+    "case", [same_fork_twice, same_fork_with_more_samples, fork_of_a_merged_fork, two_copies_of_a_file, itself]
+)
+def test_samples_that_would_count_twice_are_refused(new_learner, digits, unchanged, tmp_path, case):
+    X, y = digits
+    learner = new_learner().learn(X[:100], y[:100])
+    learner, other = case(learner, learner.fork().learn(X[100:150], y[100:150]), tmp_path)
+    with unchanged(learner), pytest.raises(InputError, match="count twice"):
+        learner.merge(other)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +159,7 @@ def test_learners_with_incomparable_labels_are_not_merged(new_learner, digits, u
     X, y = digits
     learner = new_learner().learn(X[:50], y[:50])
     other = learner.fork().learn(X[:50], y[:50].astype(str))
-    with unchanged(learner), unchanged(other), pytest.raises(InputError, match="cannot be compared"):
+    with unchanged(learner), unchanged(other), pytest.raises(InputError, match="cannot be mixed"):
         learner.merge(other)
 
 
