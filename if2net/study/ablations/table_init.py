@@ -62,7 +62,7 @@ def _learn_first(method: IF2NetGradient, task: Task) -> float:
 
 
 def table(results: Measurements) -> str:
-    """Task 1, where the protocol makes no difference; then all tasks, by protocol."""
+    """Task 1 under the aware protocol; then all tasks under each protocol."""
     first = ["initialisation", "η, paper", "η·λmax, ours"]
     first += [
         heading
@@ -73,8 +73,9 @@ def table(results: Measurements) -> str:
     last += [heading for epochs in EPOCHS for heading in (f"ACC %, {epochs} ep.", "paper")]
     return "\n\n".join(
         [
-            f"{results.scenario}, {results.seeds}.",
+            f"{results.scenario}, {results.seeds}. Loss and accuracy on task 1 right after it, aware protocol:",
             markdown(first, [_first(results, row) for row in ROWS]),
+            "ACC on all tasks after the last one, by protocol:",
             markdown(last, [_all(results, row, protocol) for row in ROWS for protocol in LABELS], words=3),
         ]
     )
