@@ -12,7 +12,7 @@ from if2net.commands.options import DeviceOption
 innate = typer.Typer(
     name="innate",
     no_args_is_help=True,
-    help="Make an encoder for pictures from drawings alone (work in progress: no model uses it yet).",
+    help="Make the encoder for small pictures again, from drawings alone.",
 )
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the drawings and of the first weights.")]
 
@@ -46,7 +46,7 @@ def train(
     size: Annotated[str, typer.Option(help="Size of the network: small or large.")] = "small",
     seed: SeedOption = 0,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Number of updates. Default: 12,000 for small, 22,000 for large.")
+        int | None, typer.Option(min=1, help="Number of updates. Default: 30,000 for small, 27,000 for large.")
     ] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Number of drawings per update. Default: 512.")] = None,
     device: DeviceOption = "auto",

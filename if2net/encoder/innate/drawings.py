@@ -64,13 +64,13 @@ class Recipe:
 
     jitter: float = 1.0
     recolour: float = 0.4
-    clutter: float = 0.25
-    occlude: float = 0.15
-    plain: float = 0.4
-    grey: float = 0.3
+    clutter: float = 0.35
+    occlude: float = 0.2
+    plain: float = 0.3
+    grey: float = 0.2
     glyph: float = 0.15
-    texture: float = 0.6
-    shade: float = 0.5
+    texture: float = 0.85
+    shade: float = 0.8
 
 
 class _Parts(NamedTuple):

@@ -51,6 +51,9 @@ class Network(nn.Module):
         Build the convolutions with a bias and without normalisation, for inference.
     """
 
+    mean: Tensor
+    spread: Tensor
+
     def __init__(self, plan: Plan, *, folded: bool = False) -> None:
         super().__init__()
         self.plan = plan
@@ -63,6 +66,8 @@ class Network(nn.Module):
                 blocks.append(_Block(inputs, width, 2 if stage and place == 0 else 1, folded))
                 inputs = width
             self.stages.append(blocks)
+        self.register_buffer("mean", torch.zeros(plan.features))
+        self.register_buffer("spread", torch.ones(plan.features))
 
     def forward(self, pictures: Tensor) -> list[Tensor]:
         """Return one map per stage for pictures of shape (n, 3, height, width) with values in [0, 1]."""
@@ -75,7 +80,7 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def features(self, pictures: Tensor) -> Tensor:
-        """Return one row of features per picture: the maps, averaged over their grids.
+        """Return one row of features per picture: the maps, averaged over their grids and standardised.
 
         Parameters
         ----------
@@ -95,11 +100,25 @@ class Network(nn.Module):
         lowest, highest = torch.aminmax(pictures)
         if not (lowest >= 0 and highest <= 1):  # also for NaN
             raise InputError("Pictures of floating-point numbers must have values from 0 to 1; scale them first.")
+        return self.rows(pictures)
+
+    @torch.no_grad()
+    def rows(self, pictures: Tensor) -> Tensor:
+        """Return the features of floating-point pictures that are known to be good."""
         weights = self.stem.kernel.weight
         pictures = pictures.to(weights.device, weights.dtype).expand(-1, 3, -1, -1)
         maps = self(pictures.contiguous(memory_format=torch.channels_last))
         pairs = zip(maps, self.plan.grids, strict=True)
-        return torch.cat([F.adaptive_avg_pool2d(m, grid).float().flatten(1) for m, grid in pairs if grid], 1)
+        rows = torch.cat([F.adaptive_avg_pool2d(m, grid).float().flatten(1) for m, grid in pairs if grid], 1)
+        return (rows - self.mean) / self.spread
+
+    def calibrate(self, rows: Tensor) -> None:
+        """Standardise the features from now on: these rows, of many drawings, get mean 0 and spread 1 or less.
+
+        No real picture takes part, so the features of a picture never depend on other pictures.
+        """
+        self.mean.copy_(rows.mean(0))
+        self.spread.copy_(rows.std(0) + 0.01 * rows.std())  # a feature that hardly varies must not be blown up
 
 
 class _Block(nn.Module):

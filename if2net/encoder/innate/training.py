@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ class Course:
 
     seed: int = 0
     classes: int = 50_000
-    steps: int = 22_000
+    steps: int = 27_000
     batch: int = 512
     size: int = 32
     rate: float = 0.2
@@ -61,9 +61,12 @@ class Course:
         return self.rate * 0.5 * (1 + math.cos(math.pi * (step - rise) / (self.steps - rise)))
 
 
+# Batches of drawings that give each feature its mean and spread.
+CALIBRATION = 8
+
 # Name → network and training. The small one is made for two CPU cores.
 SIZES = {
-    "small": (Plan((32, 80, 160, 320), (0, 1, 1, 1)), Course(classes=20_000, steps=12_000)),
+    "small": (Plan((32, 80, 160, 320), (0, 1, 1, 1)), Course(classes=20_000, steps=30_000)),
     "large": (Plan((128, 256, 512, 512), (1, 2, 1, 1)), Course()),
 }
 
@@ -114,7 +117,9 @@ def train(plan: Plan, course: Course, drawings: Drawings, device: torch.device, 
                 show(done, course.steps, f"loss {float(trainer.loss):.3f}")
         with torch.no_grad():
             torch._foreach_copy_(trainer.state, trainer.average)
-    return model.network.eval()
+        network = model.network.eval()
+        network.calibrate(torch.cat([network.features(batch) for batch in trainer.unseen(CALIBRATION)]))
+    return network
 
 
 class _Classifier(nn.Module):
@@ -165,6 +170,13 @@ class _Trainer:
             torch._foreach_lerp_(self.average, self.state, 1 - course.average)
             self.loss.copy_(loss)
             self.count.add_(1)
+
+    def unseen(self, batches: int) -> Iterator[Tensor]:
+        """Draw pictures beyond those of the training."""
+        course = self.course
+        for batch in range(course.steps, course.steps + batches):
+            numbers = batch * course.batch + self.place
+            yield self.drawings.draw(self.drawings.pick(numbers, course.classes), numbers, course.size)
 
     def recorded(self) -> Callable[[], None]:
         """Record one update as a CUDA graph and return its replay."""

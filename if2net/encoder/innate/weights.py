@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ from if2net.encoder.innate.training import Course
 from if2net.errors import ModelFileError, NumericalError, OutputError
 
 KIND = "innate"
+# The hashes of the weights that are part of the package.
+HASHES = {
+    "small": "bd01286e130af5d5c1f63ce2c0d7204b98adca5ff0a43229894fdb38e16bb662",
+    "large": "9a630d1f9db183f29edbe9aa41f52c5a3855b426b13b61a72e14b3e6c943abb1",
+}
 
 
 def write(path: str | os.PathLike[str], network: Network, recipe: Recipe, course: Course) -> str:
@@ -70,8 +76,23 @@ def check_target(path: str | os.PathLike[str]) -> None:
             raise OutputError(f"{target} exists and is not an innate encoder; remove it, or choose another name.")
 
 
-def read(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> Network:
+@cache
+def shipped(size: str, device: torch.device) -> Network:
+    """Return the network of this size that is part of the package. It is read once."""
+    return read(Path(__file__).with_name(f"{size}.if2"), device, HASHES[size])
+
+
+def read(path: str | os.PathLike[str], device: torch.device | str = "cpu", digest: str | None = None) -> Network:
     """Return the network of a file, ready for `Network.features`, in float32.
+
+    Parameters
+    ----------
+    path : path
+        A file that `write` has written.
+    device : torch.device or str
+        Where to put it.
+    digest : str, optional
+        The hash that the weights must have. The default is the one in the header of the file.
 
     Raises
     ------
@@ -83,8 +104,8 @@ def read(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> Ne
         raise ModelFileError(
             f"{path} does not hold an innate encoder; give a file that `if2net innate train` has written."
         )
-    if _digest(tensors) != header.get("hash"):
-        raise ModelFileError(f"The weights in {path} do not have the hash of its header. Use a backup copy.")
+    if _digest(tensors) != (digest or header.get("hash")):
+        raise ModelFileError(f"The weights in {path} do not have the right hash. Use a backup copy.")
     try:
         plan: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in header["plan"].items()}
         network = Network(Plan(**plan), folded=True)

@@ -57,7 +57,7 @@ def test_a_damaged_file_is_refused(file, place):
 def test_weights_that_were_exchanged_are_refused(file):
     tensors, header = modelfile.read(file)
     modelfile.write(file, {name: values + 1 for name, values in tensors.items()}, header)
-    with pytest.raises(ModelFileError, match="do not have the hash"):
+    with pytest.raises(ModelFileError, match="do not have the right hash"):
         weights.read(file)
 
 

@@ -1,0 +1,81 @@
+import pytest
+import torch
+
+from if2net.encoder.innate import weights
+from if2net.encoder.innate.encoder import INNATE, InnateConfig, InnateEncoder
+from if2net.errors import InputError, ModelFileError
+
+
+def started(X, shape=(28, 28, 1), **settings):
+    encoder = InnateEncoder(InnateConfig("small", shape, **settings))
+    encoder.start(X)
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    return torch.rand(6, 784, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("size", INNATE.values())
+def test_the_weights_in_the_package_have_the_right_hash_and_width(size):
+    network = weights.shipped(size, torch.device("cpu"))
+    assert network.plan.features + 1 == InnateConfig(size, (28, 28, 1)).width(784)
+
+
+def test_a_representation_does_not_depend_on_the_scale_of_the_values(pictures):
+    expected = started(pictures).encode(pictures, [])
+    for full in (16, 255, 65535):
+        torch.testing.assert_close(
+            started(pictures * full).encode(pictures * full, []), expected, rtol=1e-3, atol=1e-3
+        )
+
+
+def test_a_picture_and_its_mirror_image_have_the_same_representation(pictures):
+    encoder, mirrored = started(pictures), pictures.view(-1, 28, 28).flip(2).reshape(6, 784)
+    torch.testing.assert_close(encoder.encode(mirrored, []), encoder.encode(pictures, []))
+    without = started(pictures, flips=False)
+    assert not torch.allclose(without.encode(mirrored, []), without.encode(pictures, []), atol=0.1)
+
+
+def test_counted_rows_have_the_sums_of_both_views(pictures):
+    mirrored = pictures.view(-1, 28, 28).flip(2).reshape(6, 784)
+    one_view = started(pictures, flips=False)
+    V, W = one_view.encode(pictures, []), one_view.encode(mirrored, [])
+    rows = started(pictures).counting([])(pictures)
+    torch.testing.assert_close(rows.T @ rows, (V.T @ V + W.T @ W) / 2, rtol=1e-3, atol=1e-2)
+    torch.testing.assert_close(rows[::2], (V + W) / 2)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (8, 8, 1), (28, 20, 3), (64, 64, 3)])
+def test_pictures_of_any_size_can_be_encoded(shape):
+    encoder = InnateEncoder(InnateConfig("small", shape))
+    X = torch.rand(2, encoder.inputs)
+    encoder.start(X)
+    assert encoder.encode(X, []).shape == (2, encoder.width)
+    assert bool(encoder.encode(X, []).isfinite().all())
+
+
+@pytest.mark.parametrize("values", [(-0.1, 1.0), (0.0, 70_000.0)])
+def test_first_pictures_of_unknown_scale_are_refused(values):
+    with pytest.raises(InputError, match="scale them"):
+        started(torch.linspace(*values, 784)[None])
+
+
+def test_later_pictures_of_another_scale_are_refused(pictures):
+    bytes_ = (pictures * 255).round()
+    started(bytes_).check(bytes_)
+    started(bytes_).check(torch.zeros(1, 784))
+    for first, later in ((pictures, bytes_), (bytes_, pictures), (bytes_, -bytes_), (bytes_, bytes_ * 2)):
+        with pytest.raises(InputError, match="scale them to the same range"):
+            started(first).check(later)
+
+
+def test_a_file_with_another_encoder_is_refused(pictures):
+    encoder = started(pictures)
+    tensors = dict(encoder.tensors())
+    other = InnateEncoder(InnateConfig("small", (28, 28, 1)))
+    other.restore(tensors)
+    assert torch.equal(other.encode(pictures, []), encoder.encode(pictures, []))
+    with pytest.raises(ModelFileError, match="another innate encoder"):
+        InnateEncoder(InnateConfig("large", (28, 28, 1))).restore(tensors)
