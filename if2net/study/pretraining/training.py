@@ -37,6 +37,7 @@ class Recipe:
     rate: float = 0.2
     decay: float = 5e-4
     rotations: bool = True
+    smoothing: float = 0.0  # the share of a label that is spread over all classes
     size: int = 32  # pixels per side that images are scaled to
     seed: int = 0
 
@@ -47,6 +48,8 @@ class Recipe:
             raise ConfigurationError(f"Images of {self.size} pixels are too small for training; give at least 8.")
         if self.epochs < 1 or self.batch_size < 2:
             raise ConfigurationError("Pre-training needs at least one epoch, and two images per batch.")
+        if not 0 <= self.smoothing < 1:
+            raise ConfigurationError(f"The smoothing of labels must be at least 0 and below 1, not {self.smoothing}.")
 
 
 # ResNet-56 for CUB and Stanford Dogs, as in the paper.
@@ -147,7 +150,7 @@ class Training:
                 group["lr"] = self.recipe.rate * share
             with torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext():
                 scores = self.head(self.trunk(images).mean(dim=(2, 3)))
-                loss = cross_entropy(scores, labels)
+                loss = cross_entropy(scores, labels, label_smoothing=self.recipe.smoothing)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
             self.optimiser.step()

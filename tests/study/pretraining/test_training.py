@@ -52,6 +52,15 @@ def test_a_training_learns_and_writes_a_backbone_with_its_classes(coloured, tmp_
     assert list(tmp_path.glob("*.checkpoint")) == []
 
 
+def test_smoothed_labels_are_never_learned_without_loss(coloured):
+    losses = []
+    for smoothing in (0, 0.9):
+        recipe = Recipe("resnet56", 10, 8, 0.1, rotations=False, size=8, smoothing=smoothing)
+        training = pretraining.Training(*coloured, 2, recipe, torch.device("cpu"))
+        losses.append([training.epoch(number)[0] for number in range(10)][-1])
+    assert losses[0] < 0.5 < losses[1]  # with 0.9, the least possible loss is 0.69
+
+
 @pytest.mark.parametrize("rotations", [True, False])
 def test_an_interrupted_training_continues_to_the_same_weights(coloured, tmp_path, rotations):
     recipe = Recipe("resnet56", 3, 4, 0.05, rotations=rotations)
@@ -110,7 +119,9 @@ def test_a_model_is_not_a_backbone(tmp_path):
         load_extractor(str(tmp_path / "model.if2"))
 
 
-@pytest.mark.parametrize("wrong", [{"architecture": "resnet19"}, {"epochs": 0}, {"batch_size": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"architecture": "resnet19"}, {"epochs": 0}, {"batch_size": 1}, {"smoothing": 1.0}]
+)
 def test_a_wrong_recipe_is_refused(wrong):
     with pytest.raises(ConfigurationError):
         Recipe(**wrong)

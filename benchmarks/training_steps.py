@@ -1,0 +1,96 @@
+"""Training a small network on a GPU: plain steps, steps recorded as a CUDA graph, and steps through torch.compile.
+
+Each method learns two tasks of 12,000 samples with 784 features, 1,000 steps per task, in each of these ways. The
+seconds of a task include the recording or the compiling. The second task has a larger head, so that a graph is
+recorded again and a compiler may have to work again.
+
+usage: python benchmarks/training_steps.py [--methods none,gem,bic] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from if2net.accelerate.cuda_graph import RecordedStep
+from if2net.files import write_text
+from if2net.study.bench.results import environment
+from if2net.study.methods import METHODS
+
+SAMPLES, FEATURES, STEPS, DEVICE = 12_000, 784, 1000, torch.device("cuda")
+Step = Callable[[Tensor], None]
+
+
+def compiled(plain: Step, mode: str) -> Step:
+    """Return the step through torch.compile, which starts afresh: an earlier way must not have warmed it up."""
+    torch._dynamo.reset()
+    compiled_step: Step = torch.compile(plain, mode=mode)
+    return compiled_step
+
+
+WAYS: dict[str, Callable[[Step, int, torch.Generator | None], Step]] = {
+    "plain": lambda plain, size, random: plain,
+    "recorded": RecordedStep,
+    "compiled": lambda plain, size, random: compiled(plain, "default"),
+    "compiled, reduce-overhead": lambda plain, size, random: compiled(plain, "reduce-overhead"),
+}
+
+
+def tasks() -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return two tasks of five classes each: class centres with noise."""
+    random = np.random.default_rng(0)
+    y = np.arange(SAMPLES) % 5
+    centres = random.normal(size=(10, FEATURES)).astype(np.float32)
+    noise = (random.normal(size=(SAMPLES, FEATURES)).astype(np.float32) for _ in range(2))
+    return [(0.2 * centres[y + 5 * task] + rows, y + 5 * task) for task, rows in enumerate(noise)]
+
+
+def seconds(name: str, way: str) -> dict[str, Any]:
+    """Learn both tasks; return the seconds of each and the predictions for the second, or the error."""
+    method = METHODS[name](FEATURES, 0, DEVICE, METHODS[name].Settings(steps=STEPS, epochs=1))
+
+    def batch_step(step: Any, X: Tensor, y: Tensor, *, graph_safe: bool, size: int, random: Any) -> Step:
+        return WAYS[way](lambda batch: step(X[batch], y[batch]), min(size, len(X)), random)
+
+    times = []
+    try:
+        with mock.patch("if2net.study.methods.common.trainer.batch_step", batch_step):
+            for X, y in tasks():
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                method.learn(X, y)
+                torch.cuda.synchronize()
+                times.append(time.perf_counter() - start)
+    except Exception as error:  # a compiler may refuse a step; that is a result, too
+        return {"error": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
+    return {"seconds": times, "predicted": method.predict(tasks()[1][0])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--methods", default="none,gem,bic")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {"environment": environment("cuda"), "steps": STEPS, "methods": {}}
+    for name in arguments.methods.split(","):
+        entries = report["methods"][name] = {}
+        expected = seconds(name, "plain").get("predicted")  # also a warm-up of the libraries
+        for way in WAYS:
+            entry = entries[way] = seconds(name, way)
+            if "predicted" in entry:
+                entry["equal_predictions"] = float((entry.pop("predicted") == expected).mean())
+            write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+            print(name, way, entry, flush=True)
+
+
+if __name__ == "__main__":
+    main()
