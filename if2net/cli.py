@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +15,7 @@ from if2net.commands.info import info
 from if2net.commands.innate import innate
 from if2net.commands.learn import learn
 from if2net.commands.predict import predict
-from if2net.errors import ConfigurationError, IF2NetError
+from if2net.errors import ConfigurationError, IF2NetError, OutputError
 from if2net.study.commands.images import features, pretrain
 from if2net.study.commands.lists import datasets, methods
 from if2net.study.commands.merge import merge
@@ -35,14 +37,18 @@ KEPT = {
     "innate": "Nothing was written.",
     "learn": "The model is unchanged. Finished features of images are kept.",
 }
+# Parts of the messages of PyTorch, which raises a RuntimeError: of the CPU, and of a GPU.
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory")
 
 
 class Commands(TyperGroup):
-    """The group of all commands: Ctrl-C and missing packages end a command with a sentence."""
+    """The group of all commands: Ctrl-C, missing packages, full disks and the like end a command with a sentence."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            sys.stdout.flush()  # the last lines of the output can fail, too
+            return result
         except KeyboardInterrupt:
             typer.echo(f"Stopped. {KEPT.get(str(ctx.invoked_subcommand), '')}".rstrip(), err=True)
             raise typer.Exit(130) from None
@@ -53,6 +59,31 @@ class Commands(TyperGroup):
             raise ConfigurationError(
                 f"`if2net {name}` needs {package}; install it with `pip install 'if2net[study]'`."
             ) from error
+        except BrokenPipeError:  # `if2net predict ... | head`; typer ends quietly
+            raise
+        except OSError as error:
+            if error.errno is None:
+                raise
+            _drop_output()
+            place = error.filename or "A file or the output"
+            raise OutputError(
+                f"{place} cannot be read or written ({error.strerror}); check the path, its permissions and the free "
+                "space."
+            ) from error
+        except BrokenExecutor as error:
+            raise IF2NetError(
+                "A worker process has died, most likely because memory ran out; use fewer --jobs."
+            ) from error
+        except (MemoryError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not any(words in str(error) for words in OUT_OF_MEMORY):
+                raise
+            raise IF2NetError("There is not enough memory; free some, or use a smaller width.") from error
+
+
+def _drop_output() -> None:
+    """Send the rest of the output nowhere, because Python would try to write it again at the end."""
+    with suppress(OSError, ValueError):  # in a test, the output may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# Names that an error lists. Of more, the nearest are listed.
+MOST_NAMED = 20
+
 
 class IF2NetError(ValueError):
     """Anything the user can correct; raised before anything has been changed."""
@@ -20,6 +23,10 @@ class ModelFileError(IF2NetError):
 
 class OutputError(IF2NetError):
     """A file or folder that cannot be written."""
+
+
+class InUseError(OutputError):
+    """A file or folder that another process is changing."""
 
 
 class ConfigurationError(IF2NetError):
@@ -39,4 +46,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError
     names = sorted(known)
     close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
+    if len(names) > MOST_NAMED:
+        nearest = difflib.get_close_matches(str(name), names, n=MOST_NAMED, cutoff=0)
+        return ConfigurationError(f"There is no {kind} {name!r}{hint} Some of {len(names):,}: {', '.join(nearest)}.")
     return ConfigurationError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")

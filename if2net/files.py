@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from if2net.errors import OutputError
+from if2net.errors import InUseError, OutputError
 
 if sys.platform != "win32":
     import fcntl
@@ -27,7 +27,7 @@ if sys.platform != "win32":
 NEW_FILE_MODE = 0o666
 # The end of all temporary names. A process holds a lock of the operating system on its temporary files. The lock ends
 # with the process, so that others can tell which files are abandoned, also from other containers and machines.
-_TEMPORARY = ".if2net-tmp"
+TEMPORARY = ".if2net-tmp"
 _POLL_SECONDS = 0.1
 _NO_SPACE = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
@@ -99,17 +99,19 @@ def locked(
     Raises
     ------
     OutputError
-        If the lock cannot be created, or if another process holds it and `wait` is false.
+        If the lock cannot be created.
+    InUseError
+        If another process holds the lock and `wait` is false.
     """
     target = Path(os.path.realpath(path))
-    lock = target / f".lock{_TEMPORARY}" if target.is_dir() else _temporary(target, "lock")
+    lock = target / f".lock{TEMPORARY}" if target.is_dir() else _temporary(target, "lock")
     if not lock.parent.is_dir():
         raise OutputError(f"The folder {lock.parent} does not exist; create it first.")
     waiting = False
     with _explaining(path):
         while (held := _hold(lock, NEW_FILE_MODE)) is None:
             if not wait:
-                raise OutputError(f"{path} is in use by {_holder(lock)}; try again when that process has ended.")
+                raise InUseError(f"{path} is in use by {_holder(lock)}; try again when that process has ended.")
             if not waiting:
                 (report or logging.getLogger("if2net").warning)(f"Waiting for {_holder(lock)}, which uses {path}.")
                 waiting = True
@@ -125,6 +127,18 @@ def locked(
         with suppress(OSError):
             lock.unlink()  # before it is free, so that a process that waits for it sees that it is gone
         held.close()
+
+
+@contextmanager
+def locked_folder(folder: Path, advice: str, wait: bool = True) -> Iterator[Path]:
+    """Create a folder if it does not exist, and hold its lock. A folder that is empty at the end is removed."""
+    make_folder(folder, advice)
+    try:
+        with locked(folder, wait):
+            yield folder
+    finally:
+        with suppress(OSError):  # it holds files
+            folder.rmdir()
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -163,6 +177,13 @@ def make_folder(folder: Path, advice: str = "set IF2NET_CACHE to a folder that c
     return folder
 
 
+def is_empty(folder: Path) -> bool:
+    """Return whether a folder is missing or holds nothing but temporary files."""
+    return not folder.exists() or (
+        folder.is_dir() and all(path.name.endswith(TEMPORARY) for path in folder.iterdir())
+    )
+
+
 def fill_folder_once(target: Path, fill: Callable[[Path], None]) -> Path:
     """Return the folder `target`; if it does not exist, `fill` creates it, whole or not at all."""
     if target.is_dir():
@@ -184,7 +205,7 @@ def fill_folder_once(target: Path, fill: Callable[[Path], None]) -> Path:
 
 def remove_abandoned(folder: Path) -> None:
     """Remove the temporary files of processes that were killed."""
-    for path in folder.glob(f".*{_TEMPORARY}"):
+    for path in folder.glob(f".*{TEMPORARY}"):
         with (
             suppress(OSError),
             open(path, "r+b") as file,
@@ -239,7 +260,7 @@ def _explaining(path: str | os.PathLike[str], numbers: tuple[int, ...] | None = 
 def _temporary(target: Path, purpose: str) -> Path:
     # Part of the name is enough for people, and the whole of a long one would exceed the limit of the file system.
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
-    return target.with_name(f".{target.name[:40]}.{digest}-{purpose}{_TEMPORARY}")
+    return target.with_name(f".{target.name[:40]}.{digest}-{purpose}{TEMPORARY}")
 
 
 if sys.platform == "win32":

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 from typer.testing import CliRunner
 
 from if2net import __version__
 from if2net.cli import KEPT, PANELS, app
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, IF2NetError
 
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
 
@@ -94,6 +95,55 @@ def test_an_error_is_one_sentence_without_a_traceback(tmp_path):
     done = if2net("info", "none.if2", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "Error: There is no model file at none.if2; check the path.\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", ["methods", "predict"])
+def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
+    words = [command]
+    if command == "predict":  # which is shorter than the buffer of the output, so that it fails at the end
+        (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
+        assert if2net("learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu", cwd=tmp_path).returncode == 0
+        words += ["m.if2", "t.csv"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: A file or the output cannot be read or written (No space left on device)")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_stops_ends_a_command_quietly():
+    process = subprocess.Popen([*COMMAND, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (PermissionError(13, "Permission denied", "some/file"), "some/file cannot be read or written (Permission de"),
+        (MemoryError(), "There is not enough memory; "),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 80 GB"), "not enough memory; "),
+        (RuntimeError("CUDA out of memory. Tried to allocate 80 GiB"), "There is not enough memory; "),
+        (BrokenProcessPool(), "A worker process has died"),
+    ],
+)
+def test_a_machine_that_does_not_suffice_is_explained(error, sentence, monkeypatch):
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("if2net.modelfile.read", fail)
+    result = CliRunner().invoke(app, ["info", "m.if2"])
+    assert isinstance(result.exception, IF2NetError)
+    assert sentence in str(result.exception)
+
+
+def test_an_error_that_nobody_expects_keeps_its_traceback(monkeypatch):
+    monkeypatch.setattr("if2net.modelfile.read", lambda path: [][0])
+    assert isinstance(CliRunner().invoke(app, ["info", "m.if2"]).exception, IndexError)
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])

@@ -47,12 +47,19 @@ def check_output(path: Path, ours: bytes, inputs: Iterable[Path] = (), *, force:
         return
     if any(one.exists() and path.samefile(one) for one in inputs):
         raise OutputError(f"{path} is an input of this command; choose another --out, or replace it with --force.")
+    if not begins_with(ours, path):
+        raise OutputError(
+            f"{path} exists and does not look like a file of this command; choose another --out, or replace it with "
+            "--force."
+        )
+
+
+def begins_with(start: bytes, path: Path) -> bool:
+    """Return whether the beginning of a file matches this regular expression."""
+    if not path.is_file():
+        return False
     with open(path, "rb") as file:
-        if not re.match(ours, file.read(LONGEST_START), re.DOTALL):
-            raise OutputError(
-                f"{path} exists and does not look like a file of this command; choose another --out, or replace it "
-                "with --force."
-            )
+        return re.match(start, file.read(LONGEST_START), re.DOTALL) is not None
 
 
 def refuse(kind: str, **options: object) -> None:

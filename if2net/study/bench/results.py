@@ -291,6 +291,11 @@ def merge_folders(parts: Sequence[Path], out: Path) -> list[Path]:
             groups.setdefault(file.relative_to(part), []).append(Results.read(file))
     merged = {out / name: Results.merged(group) for name, group in groups.items()}
     for path, results in merged.items():
+        if path.exists() and any(run not in results.runs for run in Results.read(path).runs):
+            raise ConfigurationError(
+                f"{path} holds runs that the parts lack; give {out} as one of the parts, or choose another folder."
+            )
+    for path, results in merged.items():
         make_folder(path.parent, "choose another folder")
         results.write(path)
     return list(merged)

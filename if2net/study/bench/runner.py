@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import count
 from pathlib import Path
 
-from if2net.errors import ConfigurationError, IF2NetError, NumericalError
-from if2net.files import make_folder
+from if2net.errors import ConfigurationError, IF2NetError, InUseError, NumericalError
+from if2net.files import is_empty, locked_folder, make_folder
 from if2net.images.extractor import load_extractor
 from if2net.study.bench.results import Results, Run, backbones, write_json
 from if2net.study.bench.rows import Loader
@@ -22,6 +23,7 @@ from if2net.study.data import Dataset
 from if2net.study.pretraining.held_out import is_held_out, resolved
 
 LONGEST_NAME = 255  # bytes, the limit of most file systems
+ADVICE = "choose another folder"  # for one that cannot be created
 KEPT_ENDING = 120  # bytes of a longer name: the folder of the data set, the tasks and the backbone
 
 IdentityOf = Callable[[int], str | None]  # seed → identity of its backbone
@@ -44,7 +46,7 @@ def run_plans(
     work.sort(key=lambda entry: entry[1].seed)  # where every seed has data of its own, it is loaded less often
     for place in {place for place, _ in work}:  # a folder in which everything is finished stays as it is
         plan, out = plans[place]
-        write_json(make_folder(out, "choose another folder") / "config.json", plan.as_dict())
+        write_json(make_folder(out, ADVICE) / "config.json", plan.as_dict())
     failed = []
     for number, runs in results_of(attempt, [job for _, job in work], loader, jobs, show):
         place, job = work[number]
@@ -109,17 +111,26 @@ def check_backbones(plan: Plan, out: Path, results: Results, identity: IdentityO
             )
 
 
-def output_folder(plan: Plan, out: Path | None) -> Path:
-    """The folder for a plan. Nothing in it is ever removed.
+@contextmanager
+def output_folder(plan: Plan, out: Path | None, wait: bool = True) -> Iterator[Path]:
+    """Lock the folder for a plan, which is created if it is missing. Nothing in it is ever removed.
 
     A folder that the user names is continued. Without one, it is named after the scenario, with a number behind it
-    where that folder holds anything but the unfinished beginning of this very plan.
+    where that folder is in use, or holds anything but the unfinished beginning of this very plan.
     """
     if out is not None:
-        return out
+        with locked_folder(out, ADVICE, wait):
+            yield out
+        return
     name = folder_name(plan.scenario.name)
     candidates = (Path("out") / (name if number == 1 else f"{name}-{number}") for number in count(1))
-    return next(folder for folder in candidates if not folder.exists() or _is_beginning(plan, folder))
+    with ExitStack() as stack:
+        for folder in candidates:
+            with suppress(InUseError):
+                if is_empty(folder) or _is_beginning(plan, folder):
+                    stack.enter_context(locked_folder(folder, ADVICE, wait=False))
+                    break
+        yield folder
 
 
 def folder_name(scenario: str) -> str:
@@ -164,6 +175,6 @@ def _keep(job: Job, results: Results, runs: list[Run]) -> Results:
     settings = {job.method: asdict(job.plan.settings[job.method])}
     results = results.with_runs(runs, settings, order=job.plan.settings)
     if job.out is not None:
-        results.write(make_folder(job.out, "choose another folder") / "results.json")
+        results.write(make_folder(job.out, ADVICE) / "results.json")
         checkpoint_path(job.out, job.method, job.seed).unlink(missing_ok=True)
     return results

@@ -7,13 +7,22 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.options import ForceOption, NoWaitOption
+from if2net.study.commands.options import check_results_folder
+
 
 def merge(
     parts: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
     out: Annotated[Path, typer.Option(help="Folder for the merged results.")],
+    no_wait: NoWaitOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Merge results from different machines."""
+    from if2net.files import locked_folder
     from if2net.study.bench.results import merge_folders
+    from if2net.study.bench.runner import ADVICE
 
-    for path in merge_folders(parts, out):
-        typer.echo(f"Results: {path}")
+    check_results_folder(out, force)
+    with locked_folder(out, ADVICE, wait=not no_wait):
+        for path in merge_folders(parts, out):
+            typer.echo(f"Results: {path}")

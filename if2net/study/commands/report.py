@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.options import ForceOption
+from if2net.study.commands.options import check_results_folder
+
 
 def report(
     folders: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
@@ -14,13 +17,15 @@ def report(
         Path | None,
         typer.Option(help="Folder for the report. Default: the folder, or out/report for several."),
     ] = None,
+    force: ForceOption = False,
 ) -> None:
     """Write one report.html over result folders, with its figures as SVG and PNG files."""
     from if2net.study.report.gather import read_sources, sections_of
     from if2net.study.report.page import write_figures, write_page
 
-    gathered = sections_of(read_sources(folders))
     folder = out or (folders[0] if len(folders) == 1 else Path("out") / "report")
+    gathered = sections_of(read_sources(folders))
+    check_results_folder(folder, force)
     page = write_page(gathered, folder)
     figures = write_figures(gathered, folder / "figures")
     typer.echo(f"Report:  {page}\nFigures: {len(figures)} files in {folder / 'figures'}")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from if2net.commands.images import print_left_out
-from if2net.commands.options import DeviceOption
-from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption
+from if2net.commands.options import DeviceOption, ForceOption, NoWaitOption
+from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption, check_results_folder
 
 RUNS = 5  # as in the paper
 
@@ -29,6 +29,8 @@ def reproduce(
     ] = None,
     jobs: JobsOption = 1,
     settings: SetOption = None,
+    no_wait: NoWaitOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Run a table or an ablation of the paper and show ours beside the paper's figures.
 
@@ -41,12 +43,13 @@ def reproduce(
 
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError, unknown
+    from if2net.files import locked_folder
     from if2net.progress import progress
     from if2net.study.ablations import ABLATIONS, carry_out, write_ablation
     from if2net.study.bench.display import shown_steps
     from if2net.study.bench.experiments import EXPERIMENTS, plans
     from if2net.study.bench.rows import Loader
-    from if2net.study.bench.runner import check_folder, run_plans
+    from if2net.study.bench.runner import ADVICE, check_folder, run_plans
     from if2net.study.bench.settings import from_command_line
     from if2net.study.commands.images import prepare_rows
     from if2net.study.report.paper_tables import write
@@ -62,15 +65,16 @@ def reproduce(
     console, loader = Console(), Loader(data)
     folder = out or Path("out") / name
     chosen_device = str(resolve_device(device))
+    check_results_folder(folder, force)
     left_out: dict[Path, str] = {}
     if name in ABLATIONS:
         if method or settings:
             raise ConfigurationError(f"{name} is an ablation with settings of its own; leave out -m and --set.")
         ablation = ABLATIONS[name]
         seeds = range(seed, seed + (runs or ablation.runs))
-        with progress(name, console) as show:
+        with locked_folder(folder, ADVICE, wait=not no_wait), progress(name, console) as show:
             measured = carry_out(ablation, folder, loader, seeds=seeds, device=chosen_device, jobs=jobs, show=show)
-        files = write_ablation(ablation, measured, folder)
+            files = write_ablation(ablation, measured, folder)
     else:
         planned = plans(
             name,
@@ -85,9 +89,11 @@ def reproduce(
         # Streams that differ only in the number of tasks have the same data.
         for scenario in dict.fromkeys(replace(plan.scenario, tasks=1) for plan, _ in planned):
             left_out |= prepare_rows(scenario, loader, chosen_device, console, planned[0][0].seeds)
-        with shown_steps([plan for plan, _ in planned], console) as show_step:
-            results = run_plans(planned, loader, jobs, show_step)
-        files = write(name, results, folder)
+        with (
+            locked_folder(folder, ADVICE, wait=not no_wait),
+            shown_steps([plan for plan, _ in planned], console) as show_step,
+        ):
+            files = write(name, run_plans(planned, loader, jobs, show_step), folder)
     console.print(Markdown(files[0].read_text(encoding="utf-8")))
     console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
     print_left_out(left_out, console)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.images import print_left_out
-from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import (
     ConfigOption,
     DataOption,
@@ -16,6 +16,7 @@ from if2net.study.commands.options import (
     MethodsOption,
     ProtocolOption,
     SetOption,
+    check_results_folder,
 )
 
 DEFAULT_METHODS = ["if2net", "none", "joint"]
@@ -37,6 +38,8 @@ def run(
     jobs: JobsOption = 1,
     settings: SetOption = None,
     config: ConfigOption = None,
+    no_wait: NoWaitOption = False,
+    force: ForceOption = False,
 ) -> None:
     """Compare methods on a stream of tasks: a table, results.json and report.html.
 
@@ -64,13 +67,14 @@ def run(
     resolved = resolve(methods, protocol, hyperparameters.searched(methods, stream.dataset, protocol) + given)
     plan = Plan(stream, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
     # Everything that can be missing is an error before anything is trained or written.
+    check_results_folder(out or Path("out"), force or out is None)
     if out is not None:
         check_folder(plan, out)
     left_out = prepare_rows(stream, loader, plan.device, console, plan.seeds)
-    folder = output_folder(plan, out)
-    with shown_steps([plan], console) as show:
-        (results,) = run_plans([(plan, folder)], loader, jobs, show)
-    write_report(results, folder)
+    with output_folder(plan, out, wait=not no_wait) as folder:
+        with shown_steps([plan], console) as show:
+            (results,) = run_plans([(plan, folder)], loader, jobs, show)
+        write_report(results, folder)
     console.print(results_table(results))
     console.print(f"Results: {folder / 'results.json'}\nReport:  {folder / 'report.html'}", soft_wrap=True)
     print_left_out(left_out, console)

@@ -180,6 +180,19 @@ def test_folders_of_folders_are_merged_by_name(parts, tmp_path):
     assert Results.read(written) == Results.merged(parts)
 
 
+def test_merging_loses_no_run_that_the_folder_holds_already(parts, tmp_path):
+    for name, part in zip(("a", "b", "out"), parts, strict=True):
+        (tmp_path / name).mkdir()
+        part.write(tmp_path / name / "results.json")
+    before = (tmp_path / "out" / "results.json").read_bytes()
+    with pytest.raises(ConfigurationError, match=r"runs that the parts lack; give .*out as one of the parts"):
+        merge_folders([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert (tmp_path / "out" / "results.json").read_bytes() == before
+    for _ in range(2):
+        merge_folders([tmp_path / name for name in ("a", "b", "out")], tmp_path / "out")
+    assert Results.read(tmp_path / "out" / "results.json") == Results.merged(parts)
+
+
 def test_other_settings_are_not_merged(parts, make_results, make_run):
     with pytest.raises(ConfigurationError, match="different settings of if2net"):
         Results.merged([*parts, make_results(make_run(seed=2), settings={"if2net": {"width": 30}})])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from if2net.errors import ConfigurationError, NumericalError
+from if2net.errors import ConfigurationError, InUseError, NumericalError
 from if2net.study.bench.display import results_table
 from if2net.study.bench.protocol import PROTOCOLS, accuracies
 from if2net.study.bench.results import Backbone, Results, Seconds
@@ -172,30 +172,42 @@ def test_a_name_that_is_short_enough_is_kept():
 def test_the_configuration_is_written_only_where_something_is_run(make_plan, tmp_path):
     plan, folder = make_plan(("ncm",)), tmp_path / "some" / "folder"
     path = folder / "config.json"
-    assert output_folder(plan, folder) == folder
-    assert not folder.exists()
     run_plans([(plan, folder)], Loader())
     assert json.loads(path.read_text()) == plan.as_dict()
     path.write_text('{"device": "another machine"}')
-    run_plans([(plan, output_folder(plan, folder))], Loader())
+    run_plans([(plan, folder)], Loader())
     assert path.read_text() == '{"device": "another machine"}'
     more = replace(plan, seeds=(0, 1))
-    run_plans([(more, output_folder(more, folder))], Loader())
+    run_plans([(more, folder)], Loader())
     assert json.loads(path.read_text()) == more.as_dict()
 
 
 def test_without_a_named_folder_earlier_results_and_other_files_stay(make_plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan, other = make_plan(("ncm",)), make_plan(("ncm",), seeds=(1,))
-    first = output_folder(plan, None)
-    run_plans([(plan, first)], Loader())
+    with output_folder(plan, None) as first:
+        run_plans([(plan, first)], Loader())
     (first / "notes.txt").write_text("mine")
-    second = output_folder(other, None)
+    with output_folder(other, None) as second:
+        run_plans([(other, second)], Loader())
     assert second == first.with_name(f"{first.name}-2")
-    run_plans([(other, second)], Loader())
-    assert output_folder(plan, None) == first.with_name(f"{first.name}-3")  # a finished plan runs anew
+    with output_folder(plan, None) as third:  # a finished plan runs anew
+        assert third == first.with_name(f"{first.name}-3")
     assert [run.seed for run in Results.read(first / "results.json").runs] == [0]
     assert (first / "notes.txt").read_text() == "mine"
+
+
+def test_two_runs_at_once_have_a_folder_each(make_plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = make_plan(("ncm",))
+    with output_folder(plan, None) as first:
+        first.joinpath("config.json").write_text(json.dumps(plan.as_dict()))
+        with output_folder(plan, None) as second:
+            assert second == first.with_name(f"{first.name}-2")
+        with pytest.raises(InUseError, match="is in use by process"), output_folder(plan, first, wait=False):
+            pass
+    with output_folder(plan, None) as again:  # the unfinished beginning is continued
+        assert again == first
 
 
 def test_a_refused_run_leaves_the_configuration_unchanged(make_plan, tmp_path):
@@ -204,7 +216,7 @@ def test_a_refused_run_leaves_the_configuration_unchanged(make_plan, tmp_path):
     before = (tmp_path / "config.json").read_bytes()
     other = replace(plan, protocol="aware")
     with pytest.raises(ConfigurationError, match="choose another folder"):
-        run_plans([(other, output_folder(other, tmp_path))], Loader())
+        run_plans([(other, tmp_path)], Loader())
     assert (tmp_path / "config.json").read_bytes() == before
 
 
