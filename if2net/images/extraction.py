@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import os
 import random
-import stat
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from if2net.errors import InputError
 from if2net.images.cache import FeatureCache
 from if2net.images.extractor import Extractor
-from if2net.images.read import Framing, read_image
+from if2net.images.read import Framing, check_file, read_image
 from if2net.progress import Show
 
 # Images per worker that are looked up in the cache and computed together. More of them would delay the first result;
@@ -184,9 +183,11 @@ def _reasons(paths: list[Path], reason: str) -> dict[Path, str]:
 
 def _digest(path: Path) -> bytes | str:
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or a device would block or never end
-            return f"{path} is not a regular file; leave it out."
+        check_file(path)
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
-    except OSError as error:
-        return f"{path} cannot be opened ({error.strerror}); check the path and its permissions."
+    except InputError as error:
+        return str(error)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        return f"{path} cannot be opened ({reason}); check the path and its permissions."

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from if2net.errors import InputError
+from if2net.errors import ConfigurationError, InputError
 from if2net.extras import require
 
 if TYPE_CHECKING:
     from PIL import Image
 
-SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm")
+# Pillow's names of the formats that are read, with their suffixes. Pillow knows more formats, and for some of them it
+# starts other programs, such as Ghostscript.
+FORMATS = {
+    "JPEG": (".jpg", ".jpeg", ".jfif"),
+    "PNG": (".png",),
+    "BMP": (".bmp",),
+    "GIF": (".gif",),
+    "TIFF": (".tif", ".tiff"),
+    "WEBP": (".webp",),
+    "PPM": (".ppm", ".pgm"),
+}
+SUFFIXES = tuple(itertools.chain.from_iterable(FORMATS.values()))
 
 # The most pixels that are decoded. As RGB they take a third of a gigabyte, and twice that during a conversion from
 # 16 bits.
@@ -23,6 +37,10 @@ LARGEST = 85_000_000
 # memory while it is decoded.
 LARGEST_JPEG = 400_000_000
 JPEG_START = b"\xff\xd8\xff"
+# The most bytes of a file. Uncompressed, LARGEST pixels take fewer.
+LARGEST_FILE = 10**9
+# The most pixels per side of the input of a network.
+LARGEST_SIZE = 2048
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,13 @@ class Framing:
 
     side: int
     size: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.size <= min(self.side, LARGEST_SIZE):
+            raise ConfigurationError(
+                f"A backbone cannot take images of {self.size}×{self.size} pixels; choose a size from 1 to "
+                f"{LARGEST_SIZE}."
+            )
 
     def box(self, width: int, height: int) -> tuple[float, float, float, float]:
         """Return the part of a width × height image that is kept: left, top, right, bottom.
@@ -50,7 +75,8 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
     recorded is undone.
     """
     try:
-        with _open(path) as image:
+        check_file(path)
+        with open(path, "rb") as file, _opened(file, path) as image:
             image.draft("RGB", (framing.side, framing.side))  # a JPEG file is then decoded at about this scale
             if image.width * image.height > LARGEST:
                 raise InputError(_too_large(path))
@@ -60,6 +86,15 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
     except Exception as error:  # Pillow raises almost any error for a broken file
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{path} cannot be read as an image ({reason}); repair or remove it.") from error
+
+
+def check_file(path: Path) -> None:
+    """Raise an error unless this is a regular file of a possible size. Reading a pipe or a device may never end."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise InputError(f"{path} is not a regular file; leave it out.")
+    if status.st_size > LARGEST_FILE:
+        raise InputError(f"{path} has more than {LARGEST_FILE // 10**6} megabytes; scale it down.")
 
 
 def frame_pixels(pixels: np.ndarray, framing: Framing) -> np.ndarray:
@@ -93,26 +128,29 @@ def _framed(image: Image.Image, framing: Framing) -> np.ndarray:
     return np.asarray(image.resize((framing.size,) * 2, _pillow().Resampling.BICUBIC, box, reducing_gap=2.0))
 
 
-def _open(path: Path) -> Image.Image:
-    """Open a file without decoding it.
+def _opened(file: BinaryIO, path: Path) -> Image.Image:
+    """Open an image without decoding it.
 
     `Image.open` refuses or warns by the number of pixels, whatever the scale. A JPEG file is decoded at a small
     scale, so it is opened by its own class and has its own limit.
     """
-    pillow = _pillow()
-    with open(path, "rb") as file:
-        is_jpeg = file.read(len(JPEG_START)) == JPEG_START
+    is_jpeg = file.read(len(JPEG_START)) == JPEG_START
+    file.seek(0)
     if not is_jpeg:
+        pillow = _pillow()
         try:
-            opened: Image.Image = pillow.open(path)
+            opened: Image.Image = pillow.open(file, formats=tuple(FORMATS))
             return opened
         except pillow.DecompressionBombError as error:
             raise InputError(_too_large(path)) from error
+        except pillow.UnidentifiedImageError as error:
+            raise InputError(
+                f"{path} cannot be read as an image of a known format ({', '.join(FORMATS)}); convert or remove it."
+            ) from error
     from PIL.JpegImagePlugin import JpegImageFile
 
-    image = JpegImageFile(path)
+    image = JpegImageFile(file)
     if image.width * image.height > LARGEST_JPEG:
-        image.close()
         raise InputError(_too_large(path))
     return image
 

@@ -14,6 +14,6 @@ def always_an_own_cache(own_cache):
 def images_read(monkeypatch):
     """The paths of the images that are read from files, in order."""
     paths = []
-    original = read._open
-    monkeypatch.setattr(read, "_open", lambda path: paths.append(path) or original(path))
+    original = read._opened
+    monkeypatch.setattr(read, "_opened", lambda file, path: paths.append(path) or original(file, path))
     return paths

@@ -1,11 +1,14 @@
+import os
+import socket
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from if2net.errors import InputError
-from if2net.images.read import LARGEST, LARGEST_JPEG, Framing, frame_pixels, read_image
+from if2net.images.read import LARGEST, LARGEST_JPEG, SUFFIXES, Framing, frame_pixels, read_image
 
 SMALL = Framing(20, 16)
 
@@ -161,3 +164,53 @@ def test_an_image_in_memory_is_framed_as_its_file(wanted):
     np.testing.assert_array_equal(frame_pixels(gradient(), SMALL), wanted)
     with pytest.raises(InputError, match="height × width × 3 bytes"):
         frame_pixels(gradient().astype(np.float32), SMALL)
+
+
+EPS = "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 40 40\n%%EndComments\n0 0 40 40 rectfill\nshowpage\n%%EOF\n"
+
+
+@pytest.mark.parametrize("name", ["x.png", "x.jpg", "x.tif"])
+def test_postscript_never_starts_ghostscript(tmp_path, monkeypatch, name):
+    from PIL import EpsImagePlugin
+
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *_: pytest.fail("Ghostscript was started"))
+    monkeypatch.setattr("subprocess.Popen.__init__", lambda *_, **__: pytest.fail("a program was started"))
+    (tmp_path / name).write_text(EPS)
+    with pytest.raises(InputError, match=r"an image of a known format \(JPEG, PNG, "):
+        read_image(tmp_path / name, SMALL)
+
+
+@pytest.mark.parametrize("format_", ["ICO", "PCX", "TGA", "SGI", "PDF", "DDS"])
+def test_formats_that_are_not_documented_are_refused(tmp_path, format_):
+    Image.new("RGB", (40, 40), "red").save(tmp_path / "x.png", format=format_)
+    with pytest.raises(InputError, match="known format"):
+        read_image(tmp_path / "x.png", SMALL)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_all_documented_formats_are_read(tmp_path, suffix):
+    found = saved(tmp_path, Image.new("RGB", (40, 40), "red"), f"x{suffix}")
+    assert found[8, 8].tolist() == pytest.approx([255, 0, 0], abs=4)
+
+
+def test_the_guide_lists_the_documented_formats():
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "pictures.md").read_text(encoding="utf-8")
+    assert all(f"`{suffix}`" in guide for suffix in SUFFIXES)
+
+
+def test_pipes_sockets_devices_and_links_to_them_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket.png"))
+    (tmp_path / "device.png").symlink_to("/dev/zero")
+    (tmp_path / "folder.png").mkdir()
+    for name in ("pipe", "socket", "device", "folder"):
+        with pytest.raises(InputError, match=f"{name}.png is not a regular file"):
+            read_image(tmp_path / f"{name}.png", SMALL)
+
+
+def test_a_file_that_is_too_large_for_an_image_is_not_read(tmp_path):
+    with open(tmp_path / "sparse.png", "wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(InputError, match="more than 1000 megabytes"):
+        read_image(tmp_path / "sparse.png", SMALL)
