@@ -18,6 +18,7 @@ from if2net.images.backbones.registry import load_backbone, split
 
 # Part of every identity. Raise it when the same options come to mean other numbers.
 VERSION = 1
+LARGEST_POOL = 64
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Options:
     pool: int = 1  # each map is averaged to pool × pool
     flip: bool = False  # average the features of the image and of its mirror image
     size: int | None = None  # pixels per side of the input; None is the backbone's own
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.pool <= LARGEST_POOL:
+            raise ConfigurationError(f"The option pool of a backbone takes a number from 1 to {LARGEST_POOL}.")
 
     @classmethod
     def parse(cls, words: list[str], defaults: dict[str, Any]) -> Options:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,13 @@ class Preprocessing:
     framing: Framing
     mean: tuple[float, float, float]
     scale: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        numbers = (*self.mean, *self.scale)
+        if len(self.mean) != 3 or len(numbers) != 6 or not all(map(math.isfinite, numbers)) or min(self.scale) <= 0:
+            raise ConfigurationError(
+                f"The mean {self.mean} and the scale {self.scale} must be three numbers each, the scale above 0."
+            )
 
     def __call__(self, pixels: Tensor) -> Tensor:
         """Turn N×H×W×3 bytes into N×3×H×W numbers. In memory the channels stay last, which is also the fastest."""

@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from if2net import modelfile
+from if2net.contents import Part, check
 from if2net.errors import ModelFileError
 from if2net.images.backbones.base import Preprocessing
 from if2net.images.backbones.network import Network
@@ -38,17 +40,32 @@ def read(path: Path, device: torch.device | str = "cpu") -> Network:
     tensors, header = modelfile.read(path)
     if header.get("kind") != KIND:
         raise ModelFileError(f"{path} is a model, not a backbone; give a file that `if2net pretrain` has written.")
-    module = ResNet(header["architecture"], header["size"])
-    module.load_state_dict(tensors)
-    framing = Framing(header["size"], header["size"])
+    try:
+        return _network(path.name, tensors, header, device)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path} does not hold a whole backbone ({error}). Use a backup copy.") from error
+
+
+def _network(
+    name: str, tensors: dict[str, Tensor], header: dict[str, Any], device: torch.device | str = "cpu"
+) -> Network:
+    """Build the network. Nothing that the file asks for takes memory before its tensors are known to fit."""
+    size, classes = header["size"], header["classes"]
+    if type(size) is not int or not all(isinstance(one, str) for one in (header["dataset"], *classes)):
+        raise ValueError("its header is wrong")
+    preprocessing = Preprocessing(Framing(size, size), tuple(header["mean"]), tuple(header["scale"]))
+    with torch.device("meta"):
+        module = ResNet(header["architecture"], size)
+    check(tensors, {name: Part(tuple(tensor.shape), tensor.dtype) for name, tensor in module.state_dict().items()})
+    module.load_state_dict(tensors, assign=True)
     return Network(
-        path.name,
+        name,
         module,
-        Preprocessing(framing, tuple(header["mean"]), tuple(header["scale"])),
+        preprocessing,
         taps=module.taps,
         defaults=DEFAULTS[header["architecture"]],
         structure="",
-        pretrained_on=f"{len(header['classes'])} classes of {header['dataset']}",
-        seen_classes=tuple(header["classes"]),
+        pretrained_on=f"{len(classes)} classes of {header['dataset']}",
+        seen_classes=tuple(classes),
         device=device,
     )

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from if2net.errors import ConfigurationError
+from if2net import modelfile
+from if2net.errors import ConfigurationError, ModelFileError
 from if2net.images.backbones import file
 from if2net.images.backbones.base import fingerprint
 from if2net.images.backbones.resnet import ResNet
@@ -124,6 +125,84 @@ def test_a_file_that_is_not_a_network_is_refused(tmp_path):
     for name in ("text.onnx", "absent.onnx"):
         with pytest.raises(ConfigurationError, match=name):
             load_extractor(str(tmp_path / name))
+
+
+FACTS = {"architecture": "resnet56", "dataset": "d", "classes": ["owl"], "size": 32, "mean": [127.0] * 3} | {
+    "scale": [128.0] * 3
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"architecture": "resnet18"},
+        {"architecture": "resnet1000"},
+        {"architecture": ["resnet56"]},
+        {"architecture": None},
+        {"dataset": 3},
+        {"classes": None},
+        {"classes": [1]},
+        {"classes": 5},
+        {"size": 96},  # with a larger first kernel
+        {"size": 10**9},
+        {"size": 0},
+        {"size": -32},
+        {"size": 32.5},
+        {"size": "32"},
+        {"size": None},
+        {"mean": [127.0] * 2},
+        {"mean": ["a"] * 3},
+        {"mean": [float("nan")] * 3},
+        {"mean": None},
+        {"scale": [0.0] * 3},
+        {"scale": [float("inf")] * 3},
+        {"scale": 128.0},
+    ],
+)
+def test_a_backbone_file_with_a_wrong_header_is_refused(tmp_path, wrong):
+    file.write(tmp_path / "b.if2", ResNet("resnet56"), FACTS | wrong)
+    with pytest.raises(ModelFileError, match=r"b\.if2 does not hold a whole backbone .* Use a backup copy"):
+        load_extractor(str(tmp_path / "b.if2"))
+
+
+@pytest.mark.parametrize("key", FACTS)
+def test_a_backbone_file_without_a_field_of_the_header_is_refused(tmp_path, key):
+    file.write(tmp_path / "b.if2", ResNet("resnet56"), {name: FACTS[name] for name in FACTS if name != key})
+    with pytest.raises(ModelFileError, match=key):
+        load_extractor(str(tmp_path / "b.if2"))
+
+
+def _removed(tensors):
+    del tensors["normals.0.running_mean"]
+
+
+def _added(tensors):
+    tensors["more"] = torch.zeros(3)
+
+
+def _reshaped(tensors):
+    tensors["stem.0.weight"] = tensors["stem.0.weight"][:1]
+
+
+def _wider(tensors):
+    tensors["stem.0.weight"] = tensors["stem.0.weight"].double()
+
+
+def _nan(tensors):
+    tensors["stem.0.weight"][0, 0, 0, 0] = float("nan")
+
+
+def _infinite(tensors):
+    tensors["normals.0.running_var"][0] = float("inf")
+
+
+@pytest.mark.parametrize("change", [_removed, _added, _reshaped, _wider, _nan, _infinite])
+def test_a_backbone_file_with_wrong_weights_is_refused(tmp_path, change):
+    tensors = {name: tensor.clone() for name, tensor in ResNet("resnet56").state_dict().items()}
+    change(tensors)
+    modelfile.write(tmp_path / "b.if2", tensors, {"kind": "backbone", **FACTS})
+    with pytest.raises(ModelFileError, match="Use a backup copy"):
+        load_extractor(str(tmp_path / "b.if2"))
 
 
 def test_the_error_for_an_unknown_backbone_offers_similar_names_and_other_kinds():
