@@ -19,7 +19,7 @@ from if2net.cluster.readers import ImageReader, Reader, Samples, cluster_backbon
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import Extractor
 from if2net.images.folders import BLOCK as FIRST_IMAGES
-from if2net.images.folders import ImageFolders
+from if2net.images.folders import ImageFolders, list_classes
 from if2net.images.learning import LearnedImages
 from if2net.images.model_backbone import extractor_for
 from if2net.learner import IF2Net
@@ -179,7 +179,8 @@ def learn_images(
         The number of images learned per class, and the files that could not be used.
     """
     extractor, record = extractor_for(net, backbone)
-    images = ImageFolders([folder.absolute() for folder in folders], extractor)
+    labels, left_out = list_classes([folder.absolute() for folder in folders])
+    images = ImageFolders(labels, extractor, left_out=left_out)
     rows = [{"path": str(path), "label": label} for path, label in images.labels.items()]
     dataset = import_ray().data.from_items(rows, override_num_blocks=math.ceil(len(rows) / IMAGES_PER_BLOCK))
     settings: dict[str, Any] = {"backbone": record["text"], "workers": workers, "first": FIRST_IMAGES}

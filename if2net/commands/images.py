@@ -64,14 +64,11 @@ def images_to_predict(
     net: IF2Net, paths: Sequence[Path], backbone: str | None, device: str, console: Console
 ) -> Samples:
     """Return all images that can be used, with their COLUMNS. The others are named after the last one."""
-    from if2net.config import resolve_device
-    from if2net.images import folders
-    from if2net.images.model_backbone import extractor_for
+    from if2net.images import learning
     from if2net.progress import progress
 
-    extractor, _ = extractor_for(net, backbone, resolve_device(device))
     with progress("features", console) as show:
-        images = folders.images_to_predict(paths, extractor, show)
+        images = learning.images_to_predict(net, paths, backbone, device, show)
         for _ in images:  # fills the cache first, because a progress bar would mix with the predictions on a screen
             pass
     return _samples(images, console)

@@ -31,7 +31,7 @@ def predict(
     out: Annotated[Path | None, typer.Option(help="CSV file for the predictions. Default: the screen.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of labels in the tables, which is ignored.")] = None,
     backbone: Annotated[
-        str | None, typer.Option(help="New path of the model's backbone, if it is a file that was moved.")
+        str | None, typer.Option(help="The model's backbone, if it is timm:NAME or a file. `if2net info` names it.")
     ] = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,

@@ -36,11 +36,12 @@ class ImageFiles:
 
     paths: Sequence[Path]
     extractor: Extractor
-    show: Show | None = None  # called during the first iteration only
+    show: Show | None = None  # called when more images are done than ever before, so only during the first iteration
     left_out: dict[Path, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._cache = FeatureCache(self.extractor.identity)  # one for all iterations, because it may be in memory
+        self._most_done = -1
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -54,28 +55,32 @@ class ImageFiles:
                 yield list(compress(block, features.kept)), features.X
         if all(path in self.left_out for path in self.paths):
             raise InputError(f"No image could be used: {self.left_out[self.paths[0]]}")
-        self.show = None
 
-    def _show_from(self, start: int) -> Show | None:
-        show = self.show
-        return None if show is None else lambda done, _, text="": show(start + done, len(self.paths), text)
+    def _show_from(self, start: int) -> Show:
+        def show(done: int, _: int | None, /, text: str = "") -> None:
+            if self.show is not None and start + done > self._most_done:
+                self._most_done = start + done
+                self.show(start + done, len(self.paths), text)
+
+        return show
 
 
 class ImageFolders:
-    """Folders with one sub-folder per class. Iterating gives (X, y) in blocks, where y names the sub-folders.
+    """Images with labels. Iterating gives (X, y) in blocks, the same blocks every time.
 
-    `left_out` names files and sub-folders that cannot be used: unknown formats and images outside the sub-folders
-    at once, unreadable images after the first iteration.
+    `left_out` names files and folders that cannot be used, unreadable images after the first iteration.
     """
 
-    def __init__(self, folders: Sequence[Path], extractor: Extractor, show: Show | None = None) -> None:
-        self.labels: dict[Path, str] = {}
-        left_out: dict[Path, str] = {}
-        for folder in folders:
-            for name, paths in _classes_to_learn(folder, extractor.backbone).items():
-                self.labels |= dict.fromkeys(paths, name)
-            left_out |= outside_classes(folder)
-        self.files = ImageFiles(list(self.labels), extractor, show, left_out)
+    def __init__(
+        self,
+        labels: dict[Path, str],
+        extractor: Extractor,
+        show: Show | None = None,
+        left_out: dict[Path, str] | None = None,
+    ) -> None:
+        check_unseen(labels.values(), extractor.backbone)
+        self.labels = labels
+        self.files = ImageFiles(list(labels), extractor, show, left_out or {})
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for paths, X in self.files:
@@ -90,8 +95,30 @@ class ImageFolders:
         return dict(Counter(label for path, label in self.labels.items() if path not in self.left_out))
 
 
-def images_to_predict(paths: Sequence[Path], extractor: Extractor, show: Show | None = None) -> ImageFiles:
-    """Return the given files, and all images inside the given folders."""
+def list_classes(folders: Sequence[Path]) -> tuple[dict[Path, str], dict[Path, str]]:
+    """Return the images of folders with one sub-folder per class: their labels, and the reasons for other files.
+
+    The labels are the names of the sub-folders.
+    """
+    labels: dict[Path, str] = {}
+    left_out: dict[Path, str] = {}
+    owners: dict[Path, Path] = {}  # a folder with images → the given folder that it lies under
+    for folder in folders:
+        classes = _classes_to_learn(folder)
+        labels |= {path: name for name, paths in classes.items() for path in paths}
+        places = {place.resolve() for place in {path.parent for paths in classes.values() for path in paths}}
+        for place in sorted(places & owners.keys()):
+            raise InputError(
+                f"The images in {place} lie under two of the given folders, {owners[place]} and {folder}; give each "
+                "image once."
+            )
+        owners |= dict.fromkeys(places, folder)
+        left_out |= outside_classes(folder)
+    return labels, left_out
+
+
+def list_images(paths: Sequence[Path]) -> tuple[list[Path], dict[Path, str]]:
+    """Return the given files and all images inside the given folders, and the reasons for other files in them."""
     files: dict[Path, None] = {}
     left_out: dict[Path, str] = {}
     for path in paths:
@@ -99,7 +126,7 @@ def images_to_predict(paths: Sequence[Path], extractor: Extractor, show: Show | 
         left_out |= unknown_under(path) if path.is_dir() else {}
     if not files:
         raise InputError("There are no images to predict; give files, or folders with images in them.")
-    return ImageFiles(list(files), extractor, show, left_out)
+    return list(files), left_out
 
 
 def class_folders(folder: Path) -> dict[str, list[Path]]:
@@ -139,7 +166,7 @@ def unknown_under(folder: Path) -> dict[Path, str]:
     return {path: f"{path} has no suffix of an image format; rename or convert it." for path in sorted(unknown)}
 
 
-def _classes_to_learn(folder: Path, backbone: Backbone) -> dict[str, list[Path]]:
+def _classes_to_learn(folder: Path) -> dict[str, list[Path]]:
     """Return the images of each class, or raise an error if the folder cannot be learned."""
     if not folder.is_dir():
         raise InputError(
@@ -152,7 +179,6 @@ def _classes_to_learn(folder: Path, backbone: Backbone) -> dict[str, list[Path]]
         )
     if "train" in classes and not classes.keys().isdisjoint(TESTING):
         raise InputError(f"{folder} holds training and test images, not classes; give {folder / 'train'}.")
-    check_unseen(classes, backbone)
     return classes
 
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from if2net.classifier import IF2NetClassifier
 from if2net.config import resolve_device
 from if2net.errors import InputError
-from if2net.images.folders import ImageFolders, images_to_predict
+from if2net.images.folders import ImageFiles, ImageFolders, list_classes, list_images
 from if2net.images.model_backbone import extractor_for
 from if2net.learner import IF2Net
 from if2net.progress import Show
 
-if TYPE_CHECKING:
-    from if2net.classifier import IF2NetClassifier
-
 PathLike = str | os.PathLike[str]
+LOADING = "loading the backbone"
 
 # The settings of a new model for pictures. Features of a backbone need no wide random layer: without it, the model
 # takes a fraction of the time and of the file. On some features a wide layer is a few points more accurate.
@@ -100,8 +99,9 @@ def learn_images(
         Folders with one sub-folder per class. The name of the sub-folder is the label.
     backbone : str, optional
         The network that computes the features: ``"efficientnet-lite0"``, ``"timm:NAME"``, ``"FILE.if2"``,
-        ``"FILE.onnx"`` or ``"pixels"``, with options after commas. The default is the backbone that the model has
-        learned with, or ``"efficientnet-lite0"`` for a new model.
+        ``"FILE.onnx"`` or ``"pixels"``, with options after commas. The default is ``"efficientnet-lite0"`` for a new
+        model, else the backbone of the model. If the model comes from a file, a backbone that is not part of if2net
+        must be named again, because the file may come from somebody else.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the backbone computes.
     show : callable, optional
@@ -130,8 +130,12 @@ def learn_images(
     >>> predict_images(classifier, folder / "new.png", device="cpu").predictions
     array(['red'], dtype='<U4')
     """
-    extractor, record = extractor_for(_learner(model), backbone, resolve_device(device))
-    images = ImageFolders(_paths(folders), extractor, show)
+    net = _learner(model)
+    labels, left_out = list_classes(_paths(folders))
+    if show is not None:
+        show(0, len(labels), LOADING)
+    extractor, record = extractor_for(net, backbone, resolve_device(device))
+    images = ImageFolders(labels, extractor, show, left_out)
     if isinstance(model, IF2Net):
         before, model.backbone = model.backbone, record  # first, so that the model is never without it
         try:
@@ -162,7 +166,7 @@ def predict_images(
     paths : path or sequence of paths
         Image files, or folders: all images inside a folder are predicted.
     backbone : str, optional
-        New path of the model's backbone, if it is a file that was moved.
+        The model's backbone, as in `learn_images`.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the backbone computes.
     show : callable, optional
@@ -181,8 +185,7 @@ def predict_images(
     if net is None or not len(net.classes):
         raise InputError("The model has learned nothing yet; call learn_images first.")
     net = net._present()  # one model for all blocks, even if another thread learns
-    extractor, _ = extractor_for(net, backbone, resolve_device(device))
-    images = images_to_predict(_paths(paths), extractor, show)
+    images = images_to_predict(net, _paths(paths), backbone, device, show)
     predicted: list[Path] = []
     probabilities: list[np.ndarray] = []
     for block, X in images:
@@ -192,13 +195,31 @@ def predict_images(
     return PredictedImages(predicted, net.classes[table.argmax(axis=1)], table, images.left_out)
 
 
+def images_to_predict(
+    net: IF2Net, paths: Sequence[Path], backbone: str | None = None, device: str = "auto", show: Show | None = None
+) -> ImageFiles:
+    """Return all images in files and folders, with their features for this model."""
+    files, left_out = list_images(paths)
+    if show is not None:
+        show(0, len(files), LOADING)
+    extractor, _ = extractor_for(net, backbone, resolve_device(device))
+    return ImageFiles(files, extractor, show, left_out)
+
+
 def _learner(model: IF2NetClassifier | IF2Net) -> IF2Net | None:
     """Return the learner inside a model; None for a classifier that has learned nothing."""
-    return model if isinstance(model, IF2Net) else getattr(model, "learner_", None)
+    if isinstance(model, IF2Net):
+        return model
+    if not isinstance(model, IF2NetClassifier):
+        raise InputError(f"The model must be an IF2NetClassifier or an IF2Net, not {type(model).__name__}.")
+    return getattr(model, "learner_", None)
 
 
-def _paths(paths: PathLike | Sequence[PathLike]) -> list[Path]:
-    listed = [Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+def _paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    try:
+        listed = [Path(path) for path in ([paths] if isinstance(paths, str | bytes | os.PathLike) else paths)]
+    except TypeError as error:
+        raise InputError(f"Paths must be strings or Path objects, and {paths!r:.100} is not; correct it.") from error
     if not listed:
         raise InputError("No path was given; give at least one folder or file.")
     return listed

@@ -1,4 +1,8 @@
-"""The backbone that a model file names. The features of any other one would mean nothing to the model."""
+"""The backbone that a model file names. The features of any other one would mean nothing to the model.
+
+A model file may come from anybody, so it can only name the backbones of if2net itself. Others may run foreign code,
+download weights or read any file: the user has to name them.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,13 @@ from pathlib import Path
 import torch
 
 from if2net.errors import ConfigurationError, InputError
-from if2net.images.backbones.registry import DEFAULT, FILES, split
+from if2net.images.backbones.registry import DEFAULT, FILES, NAMES, split
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.learner import IF2Net
 
 # `IF2Net.backbone`: the `text` to load the backbone again, and the `identity` to check that it is the same one.
 BackboneRecord = dict[str, str]
+_named_by_the_user: set[str] = set()  # in this process
 
 
 def extractor_for(
@@ -20,8 +25,8 @@ def extractor_for(
 ) -> tuple[Extractor, BackboneRecord]:
     """Return the extractor that a model learns with, and the record that the model keeps of it.
 
-    A model that has learned images accepts its own backbone only. `backbone` may give a new path of it, if it is a
-    file that was moved. A new model takes `backbone`, or the default one. An extractor is taken as it is.
+    A model that has learned images accepts its own backbone only; `backbone` must name it once per process, unless it
+    is one of `registry.NAMES`. A new model takes `backbone`, or the default one. An extractor is taken as it is.
     """
     record = net.backbone if net is not None else None
     if record is None and net is not None and net.encoder is not None:
@@ -31,11 +36,16 @@ def extractor_for(
         )
     if isinstance(backbone, Extractor):
         extractor, text = backbone, backbone.text
-    else:
-        text = _with_absolute_path(backbone or (record["text"] if record else DEFAULT))
-        if record is not None and backbone is None:
-            _check_present(text)
+    elif isinstance(backbone, str):
+        text = _with_absolute_path(backbone)
+        _named_by_the_user.add(text)
         extractor = load_extractor(text, device)
+    elif backbone is None:
+        text = record["text"] if record else DEFAULT
+        _check_own(text)
+        extractor = load_extractor(text, device)
+    else:
+        raise ConfigurationError(f"The backbone must be a string such as {DEFAULT!r}, not {backbone!r:.100}.")
     if record is not None and record["identity"] != extractor.identity:
         raise ConfigurationError(_difference(text, record["text"]))
     return extractor, {"text": text, "identity": extractor.identity}
@@ -55,12 +65,12 @@ def _with_absolute_path(text: str) -> str:
     return ",".join([str(Path(name).resolve()), *options]) if name.endswith(FILES) else text
 
 
-def _check_present(text: str) -> None:
+def _check_own(text: str) -> None:
     name, _ = split(text)
-    if name.endswith(FILES) and not Path(name).is_file():
+    if name not in NAMES and text not in _named_by_the_user:
         raise ConfigurationError(
-            f"The backbone {name}, which the model has learned with, does not exist any more; if the file was moved, "
-            "give its new path as the backbone."
+            f"The model has learned with the backbone {text}, which is not part of if2net. If you trust it, give "
+            "it as the backbone; if it is a file that was moved, give its new path."
         )
 
 

@@ -15,7 +15,7 @@ from if2net.images.backbones.base import Preprocessing
 from if2net.images.backbones.network import Network
 from if2net.images.extraction import extract
 from if2net.images.extractor import Extractor, load_extractor
-from if2net.images.folders import ImageFolders
+from if2net.images.folders import ImageFolders, list_classes
 from if2net.images.read import Framing
 
 ray = pytest.importorskip("ray")
@@ -88,7 +88,7 @@ def test_a_folder_is_learned_as_on_one_machine_and_broken_images_are_named(folde
 
 def test_images_in_memory_are_learned_with_an_extractor_that_is_sent_to_the_workers(folder, extractor):
     settings = {"encoder": "linear", "device": "cpu"}
-    expected = IF2Net(**settings).learn(ImageFolders([folder], extractor))
+    expected = IF2Net(**settings).learn(ImageFolders(list_classes([folder])[0], extractor))
     expected.backbone = {"text": "own", "identity": extractor.identity}
     images = ray.data.read_images(str(folder), include_paths=True, mode="RGB", override_num_blocks=3)
     net = cluster.learn(IF2Net(**settings), images, backbone=extractor, workers=1)

@@ -1,9 +1,19 @@
+import shutil
+
 import numpy as np
 import pytest
 
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import load_extractor
-from if2net.images.folders import ImageFolders, images_to_predict, images_under, outside_classes, unknown_under
+from if2net.images.folders import (
+    ImageFiles,
+    ImageFolders,
+    images_under,
+    list_classes,
+    list_images,
+    outside_classes,
+    unknown_under,
+)
 
 
 @pytest.fixture
@@ -22,7 +32,8 @@ def test_iterating_twice_gives_the_same_blocks_and_unreadable_images_are_left_ou
     monkeypatch.setattr("if2net.images.folders.BLOCK", 5)
     (pictures / "red" / "broken.png").touch()
     shown = []
-    folder = ImageFolders([pictures], pixels, show=lambda done, total, text="": shown.append((done, total)))
+    labels, left_out = list_classes([pictures])
+    folder = ImageFolders(labels, pixels, lambda done, total, text="": shown.append((done, total)), left_out)
     first = list(folder)
     assert list(dict.fromkeys(shown)) == [(done, 13) for done in (0, 4, 5, 9, 10, 13)]
     shown.clear()
@@ -38,37 +49,49 @@ def test_iterating_twice_gives_the_same_blocks_and_unreadable_images_are_left_ou
 def test_several_folders_may_have_a_class_in_common(pictures, pixels, tmp_path):
     (tmp_path / "more").mkdir()
     (pictures / "red").rename(tmp_path / "more" / "green")
-    ((_, y),) = ImageFolders([pictures, tmp_path / "more"], pixels)
+    ((_, y),) = ImageFolders(list_classes([pictures, tmp_path / "more"])[0], pixels)
     assert sorted(y.tolist()) == ["blue"] * 4 + ["green"] * 8
 
 
 def test_a_class_that_the_backbone_has_seen_is_refused(pictures, pixels):
     pixels.backbone.seen_classes = ("red",)
     with pytest.raises(ConfigurationError, match="trained on 'red'"):
-        ImageFolders([pictures], pixels)
+        ImageFolders(list_classes([pictures])[0], pixels)
 
 
-def test_folders_without_images_are_refused(tmp_path, pixels):
+def test_folders_without_images_are_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     for path, sentence in ((tmp_path, "has no sub-folders with images"), (tmp_path / "absent", "is not a folder")):
         with pytest.raises(InputError, match=sentence):
-            ImageFolders([path], pixels)
+            list_classes([path])
     with pytest.raises(InputError, match="no images to predict"):
-        images_to_predict([tmp_path / "empty"], pixels)
+        list_images([tmp_path / "empty"])
 
 
-def test_a_folder_with_training_and_test_images_is_not_learned_as_two_classes(pictures, pixels):
+def test_a_folder_with_training_and_test_images_is_not_learned_as_two_classes(pictures):
     (pictures / "red").rename(pictures / "train")
-    ImageFolders([pictures], pixels)  # a class may have this name
+    list_classes([pictures])  # a class may have this name
     (pictures / "blue").rename(pictures / "val")
     with pytest.raises(InputError, match=r"give .*train"):
-        ImageFolders([pictures], pixels)
+        list_classes([pictures])
+
+
+@pytest.mark.parametrize("second", ["pictures", "pictures/red", "link", "elsewhere"])
+def test_an_image_that_lies_under_two_of_the_given_folders_is_refused(pictures, tmp_path, second):
+    for part in ("red/deep", "blue/deep"):
+        shutil.copytree(pictures / "green", pictures / part)
+    (tmp_path / "link").symlink_to(pictures)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "again").symlink_to(pictures / "green")
+    with pytest.raises(InputError, match=r"lie under two of the given folders, .*pictures and .*; give each"):
+        list_classes([pictures, tmp_path / second])
 
 
 def test_it_is_an_error_if_no_image_can_be_used(pictures, pixels):
     for path in pictures.rglob("*.png"):
         path.write_bytes(b"no image")
-    for images in (ImageFolders([pictures], pixels), images_to_predict([pictures], pixels)):
+    labels, _ = list_classes([pictures])
+    for images in (ImageFolders(labels, pixels), ImageFiles(list(labels), pixels)):
         with pytest.raises(InputError, match="No image could be used"):
             list(images)
 

@@ -113,6 +113,27 @@ def test_a_pipe_named_like_a_picture_is_left_out(pictures):
     assert "not a regular file" in learned.left_out[pictures / "red" / "pipe.png"]
 
 
-def test_no_folder_is_an_error_in_a_sentence():
-    with pytest.raises(InputError, match="at least one folder"):
-        learn_images(IF2Net(device="cpu"), [], backbone="pixels,size=8")
+@pytest.mark.parametrize("paths", [None, b"folder", 3, [None], [b"a"], [], "absent", ["absent/1.png"], "empty", "\0"])
+@pytest.mark.parametrize("function", [learn_images, predict_images])
+def test_paths_that_lead_to_no_images_are_refused_and_change_nothing(
+    function, paths, pictures, tmp_path, monkeypatch, unchanged
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    model = learner()
+    learn_images(model, pictures, **PIXELS)
+    with unchanged(model), pytest.raises(InputError):
+        function(model, paths, device="cpu")
+
+
+@pytest.mark.parametrize("function", [learn_images, predict_images])
+@pytest.mark.parametrize("model", [None, "model.if2", IF2Net])
+def test_another_object_in_place_of_the_model_is_refused(function, model, pictures):
+    with pytest.raises(InputError, match="must be an IF2NetClassifier or an IF2Net"):
+        function(model, pictures)
+
+
+@pytest.mark.parametrize("backbone", [3, b"pixels", ["pixels"], "pixels,size=100000", "pixels,size=0"])
+def test_a_backbone_that_cannot_be_used_is_refused(backbone, pictures):
+    with pytest.raises(ConfigurationError):
+        learn_images(learner(), pictures, backbone=backbone, device="cpu")

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from if2net import IF2Net
-from if2net.errors import ConfigurationError, InputError
+from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.images.backbones import file
 from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
 from if2net.images.model_backbone import check_tables, extractor_for
@@ -67,11 +67,43 @@ def test_a_backbone_file_is_found_from_other_folders_and_after_it_was_moved(lear
     monkeypatch.chdir(backbone_file.parent / "other")
     assert extractor_for(net)[1] == net.backbone
     backbone_file.rename("c.if2")
-    with pytest.raises(ConfigurationError, match="give its new path as the backbone"):
+    with pytest.raises(ModelFileError, match=r"no model file at .*b\.if2"):
         extractor_for(net)
     _, remembered = extractor_for(net, "c.if2")
     assert remembered["identity"] == net.backbone["identity"]
     assert remembered["text"].endswith("other/c.if2")
+
+
+FOREIGN = [
+    "timm:hf-hub:someone/network",
+    "timm:resnet50,pool=2",
+    "/tmp/network.onnx",
+    "backbone.if2",
+    "os.system",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_model_file_cannot_choose_a_backbone_that_is_not_part_of_if2net(
+    text, learned, backbone_file, tmp_path, monkeypatch
+):
+    net = learned("pixels")
+    net.backbone["text"] = text
+    net.save(tmp_path / "doctored.if2")
+    net = IF2Net.load(tmp_path / "doctored.if2", "cpu")
+    monkeypatch.setattr("if2net.images.extractor.load_backbone", lambda name, *_: pytest.fail(f"{name} was loaded"))
+    with pytest.raises(ConfigurationError, match="If you trust it, give it as the backbone"):
+        extractor_for(net)
+
+
+def test_a_backbone_that_is_not_part_of_if2net_is_loaded_when_the_user_names_it(learned, backbone_file, monkeypatch):
+    net = learned("b.if2")
+    monkeypatch.setattr("if2net.images.model_backbone._named_by_the_user", set())  # as in a new process
+    with pytest.raises(ConfigurationError, match="If you trust it"):
+        extractor_for(net)
+    extractor_for(net, "b.if2")
+    assert extractor_for(net)[1] == net.backbone
 
 
 def test_a_model_learns_either_tables_or_images(learned, new_learner):
@@ -99,6 +131,3 @@ def test_the_folder_of_a_backbone_file_may_have_commas_in_its_name(learned, back
     net = learned("b.if2,pool=1")
     assert net.backbone["text"] == f"{place / 'b.if2'},pool=1"
     assert extractor_for(net)[1] == net.backbone
-    (place / "b.if2").unlink()
-    with pytest.raises(ConfigurationError, match=rf"{folder}/b.if2, which the model has learned with, does not"):
-        extractor_for(net)
