@@ -22,15 +22,16 @@ def info(
     net = IF2Net.load(model, device)
     assert net.encoder is not None
     assert net.decision is not None
+    unused = net.free_share() if len(net.classes) else 1.0
     lines = {
         "model": f"{model}, {model.stat().st_size / 1e6:.1f} MB, checksum ok",
         "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
         "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
         "width": f"{net.encoder.width:,}",
-        **({"backbone": f"{net.backbone['text']} ({net.backbone['identity'][:8]})"} if net.backbone else {}),
+        **(_backbone(net.backbone["text"], net.backbone["identity"]) if net.backbone else {}),
         "rule": net.config.rule,
         "tasks": f"{net.tasks:,}",
-        "free": f"{net.free_share():.3f} of all directions (tr(P)/S)" if len(net.classes) else "all directions",
+        "unused": f"{unused:.0%} of the width: no sample has these directions yet (tr(P)/S)",
         "samples": f"{net.samples:,}",
         "classes": f"{len(net.classes):,}",
     }
@@ -39,3 +40,12 @@ def info(
     counts = net.decision.counts.tolist()
     for column in net.labels.sorted_columns:
         typer.echo(f"  {net.labels.known[column]}: {counts[column]:,} samples")
+
+
+def _backbone(text: str, identity: str) -> dict[str, str]:
+    """Return the lines on the backbone. Its weights have a licence of their own."""
+    from if2net.images.backbones import efficientnet, registry
+
+    name, _ = registry.split(text)
+    licence = efficientnet.LICENCE if name in efficientnet.SIZES else "that of their publisher"
+    return {"backbone": f"{text} ({identity[:8]})"} | ({} if name == "pixels" else {"weights": f"licence: {licence}"})

@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.options import DeviceOption
+from if2net.commands.options import DeviceOption, ForceOption, check_output
 
 innate = typer.Typer(
     name="innate",
     no_args_is_help=True,
     help="Make the encoder for small pictures again, from drawings alone.",
 )
+# How a PNG file of `draw` begins.
+DRAWN = rb"\x89PNG.*tEXtSoftware\x00if2net"
 SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the drawings and of the first weights.")]
 
 
@@ -24,6 +26,7 @@ def draw(
     classes: Annotated[int, typer.Option(min=1, max=1000, help="Number of classes, one per row.")] = 10,
     each: Annotated[int, typer.Option(min=1, max=1000, help="Number of drawings per class.")] = 16,
     size: Annotated[int, typer.Option(min=1, max=1024, help="Height and width of a drawing in pixels.")] = 32,
+    force: ForceOption = False,
 ) -> None:
     """Write a sheet of example drawings."""
     from if2net.encoder.innate.drawings import Drawings, sheet
@@ -33,10 +36,13 @@ def draw(
 
     if out.suffix.lower() != ".png":
         raise OutputError(f"{out} has no name of a PNG file; give --out a name that ends in .png.")
+    check_output(out, DRAWN, force=force)
     image = require("PIL.Image", "images", "Writing a PNG file needs Pillow")
+    text = require("PIL.PngImagePlugin", "images", "Writing a PNG file needs Pillow").PngInfo()
+    text.add_text("Software", "if2net")
     picture = image.fromarray(sheet(Drawings(seed), classes, each, size).numpy())
     with replacing(out) as temporary:
-        picture.save(temporary, "PNG", optimize=True)
+        picture.save(temporary, "PNG", optimize=True, pnginfo=text)
     typer.echo(f"Wrote {classes * each:,} drawings of {classes:,} classes to {out}.")
 
 
@@ -60,9 +66,11 @@ def train(
     from if2net.config import resolve_device
     from if2net.encoder.innate import training, weights
     from if2net.encoder.innate.drawings import Drawings
+    from if2net.files import check_writable
     from if2net.progress import progress
 
     plan, course = training.plan_and_course(size, seed, steps, batch)
+    check_writable(out)
     weights.check_target(out)
     place = resolve_device(device)
     drawings = Drawings(seed, compiled=place.type == "cuda")

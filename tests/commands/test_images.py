@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from if2net import load
+from if2net import IF2Net, load
 from if2net.cli import app
 from if2net.errors import IF2NetError
 
@@ -138,6 +138,22 @@ def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, 
 
 def test_info_names_the_backbone(model):
     assert "backbone pixels,size=8 (" in if2net("info", model)[0]
+
+
+@pytest.mark.parametrize(
+    ("backbone", "line"),
+    [
+        ("pixels,size=8", None),
+        ("efficientnet-lite0,pool=2", "weights  licence: Apache-2.0"),
+        ("timm:resnet18", "weights  licence: that of their publisher"),
+    ],
+)
+def test_info_names_the_licence_of_the_weights(backbone, line, model):
+    net = IF2Net.load(model)
+    net.backbone = {**net.backbone, "text": backbone}
+    net.save(model)
+    output = if2net("info", model)[0].splitlines()
+    assert line in output if line else not [one for one in output if "licence" in one]
 
 
 def test_a_new_model_for_images_is_linear_unless_another_encoder_is_set(model, folder, tmp_path):

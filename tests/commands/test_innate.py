@@ -15,9 +15,8 @@ def innate(*words):
     return CliRunner().invoke(app, ["innate", *map(str, words)])
 
 
-def test_the_group_is_listed_and_says_that_it_is_work_in_progress():
+def test_the_group_is_listed():
     assert " innate " in CliRunner().invoke(app, ["--help"]).output.split("The study")[1]
-    assert "work in progress" in " ".join(innate("--help").output.split())
     for command in ("draw", "train"):
         assert innate(command, "--help").exit_code == 0
 
@@ -36,6 +35,17 @@ def test_draw_writes_the_same_sheet_for_the_same_seed(tmp_path):
 def test_draw_writes_only_png_files(tmp_path):
     assert isinstance(innate("draw", "--out", tmp_path / "model.if2").exception, OutputError)
     assert not list(tmp_path.iterdir())
+
+
+def test_draw_replaces_nothing_but_drawings(tmp_path):
+    out = tmp_path / "photo.png"
+    Image.new("RGB", (5, 5)).save(out)
+    before = out.read_bytes()
+    words = ("draw", "--out", out, "--classes", 1, "--each", 1, "--size", 5)
+    assert "choose another --out, or replace it with --force" in str(innate(*words).exception)
+    assert out.read_bytes() == before
+    assert innate(*words, "--force").exit_code == 0
+    assert innate(*words).exit_code == 0
 
 
 def test_train_writes_an_encoder_twice_with_the_same_hash(tmp_path):

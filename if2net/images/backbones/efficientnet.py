@@ -15,6 +15,7 @@ from if2net.images.backbones.network import Network
 from if2net.images.read import Framing
 
 SIZES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}
+LICENCE = "Apache-2.0"  # of the weights
 # The mirror image doubles the time.
 DEFAULTS: Mapping[str, Any] = MappingProxyType({"flip": True})
 

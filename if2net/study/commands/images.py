@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from if2net.commands.images import print_left_out
-from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.commands.options import BackboneOption, DeviceOption, NoWaitOption
 from if2net.study.commands.options import DataOption
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ def pretrain(
     size: Annotated[int | None, typer.Option(min=8, help="Pixels per side that images are scaled to.")] = None,
     data: DataOption = None,
     device: DeviceOption = "auto",
+    no_wait: NoWaitOption = False,
 ) -> None:
     """Train a backbone from scratch on some classes of a data set.
 
@@ -82,6 +83,7 @@ def pretrain(
 
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError
+    from if2net.files import check_writable, locked
     from if2net.progress import progress
     from if2net.study.data import load_images
     from if2net.study.pretraining import held_out
@@ -91,11 +93,12 @@ def pretrain(
     options: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
     given = {name: value for name, value in options.items() if value is not None}
     recipe = replace(recipe_for(dataset, seed), **given)
-    images = load_images(dataset, data)
     target = out or Path(held_out.file_name(dataset, classes, seed))
-    if target.suffix != ".if2" or not target.parent.is_dir():
-        raise ConfigurationError(f"{target} must end in .if2 and be in an existing folder; choose another --out.")
-    with progress("epochs", console) as show:
+    if target.suffix != ".if2":
+        raise ConfigurationError(f"{target} must end in .if2; choose another --out.")
+    check_writable(target)
+    images = load_images(dataset, data)
+    with locked(target, wait=not no_wait), progress("epochs", console) as show:
         left_out = held_out.train(images, classes, recipe, target, device=resolve_device(device), show=show)
     console.print(f"Backbone: {target}{', which existed already' if left_out is None else ''}", soft_wrap=True)
     print_left_out(images.left_out | (left_out or {}), console)

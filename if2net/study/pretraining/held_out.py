@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from filelock import FileLock
 
 from if2net import modelfile
 from if2net.errors import ConfigurationError, InputError, ModelFileError
-from if2net.files import cache_folder, make_folder
+from if2net.files import cache_folder, locked, make_folder
 from if2net.images.backbones.file import KIND
 from if2net.images.read import Framing, read_image
 from if2net.progress import Show
@@ -83,7 +82,7 @@ def prepare(
     count = len(images.classes) - scenario.classes
     recipe = recipe_for(scenario.dataset, _seed(chosen[-1]) if chosen else seed)
     path = _place(images, count, recipe)
-    with FileLock(path.with_suffix(".lock")):  # a second process waits for the training instead of repeating it
+    with locked(path):  # a second process waits for the training instead of repeating it
         left_out = train(images, count, recipe, path, device=device, show=show)
     backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
     return Prepared(replace(scenario, backbone=backbone), left_out or {})
