@@ -5,13 +5,17 @@ A table is read a piece at a time, so it may be larger than memory.
 
 from __future__ import annotations
 
+import gzip
+import math
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from lzma import LZMAError
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any
 
 import numpy as np
@@ -19,16 +23,25 @@ from numpy.lib import format as npy
 
 from if2net.errors import IF2NetError, InputError, unknown
 from if2net.extras import require
+from if2net.labels import Labels
 
 # Rows in a piece. A new learner takes the scale of its inputs from the first piece, so its size must not depend on
 # how the file was written.
 ROWS = 4096
+# Bytes that a piece of an array may take. A compressed file of a few megabytes can announce any size.
+LARGEST_PIECE = 1 << 30
 # The label is the column with one of these names, in any case, unless another one is chosen.
 LABEL_NAMES = ("label", "class", "target", "y")
 # "007" and "1.0" stay text, because they would be written differently as numbers; so do numbers beyond 64 bits.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
-# pyarrow's message for a cell that does not fit the type of its column; its first row is the header.
+# pyarrow's messages for a cell that does not fit the type of its column, and for a row that has too many or too few
+# cells; the first row is the header.
 BAD_CELL = re.compile(r"CSV column #(?P<column>\d+): Row #(?P<row>\d+): CSV conversion error to \w+: (?P<reason>.+)")
+BAD_ROW = re.compile(r"Row #(?P<row>\d+): Expected (?P<wanted>\d+) columns, got (?P<got>\d+)")
+# The errors of the libraries that read tables, for files with a wrong content.
+READING_ERRORS: tuple[type[Exception], ...] = (ValueError, OSError, LookupError, EOFError, TypeError, RuntimeError)
+READING_ERRORS += (MemoryError, OverflowError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error, LZMAError)
+UTF_8 = "The text is not in UTF-8. Save the table in that encoding; spreadsheets call it CSV UTF-8."
 
 # The format of a file by the ending of its name, and the formats whose columns a model remembers by name.
 FORMATS = dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), "csv")
@@ -87,7 +100,10 @@ def labels_of(arrays: Arrays, columns: Columns) -> np.ndarray:
     """Return the labels; numbers with a fraction are refused, because they are measurements and not classes."""
     assert columns.label is not None
     labels = arrays[columns.label]
-    if labels.dtype.kind != "f" or np.isnan(labels).any():  # the learner refuses missing labels
+    labels = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+    if labels.ndim != 1:
+        raise InputError(f"The column {columns.label!r} holds more than one label per sample. Give one for each.")
+    if labels.dtype.kind != "f" or not (np.abs(labels.astype(float)) <= 2**53).all():  # refused as labels later
         return labels
     if not (labels == np.floor(labels)).all():
         raise InputError(
@@ -169,6 +185,11 @@ class Table:
                     "Every sample needs a label."
                 )
         if kind_of(self.path) != "csv":
+            try:
+                Labels().extended(labels)
+            except InputError as error:
+                rows = f"rows {offset + 1:,} to {offset + len(labels):,} of the column {self.columns.label!r}"
+                raise InputError(f"{error} The label is in {rows}.") from error
             return labels
         if not self.whole_labels:
             return labels.astype(str)
@@ -288,9 +309,12 @@ def _naming(path: Path) -> Iterator[None]:
         yield
     except IF2NetError as error:
         raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from error
-    except (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} cannot be read. {UTF_8}") from error
+    except READING_ERRORS as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(
-            f"{path} cannot be read ({error}). Check that the file is complete and that its content fits its name."
+            f"{path} cannot be read ({reason}). Check that the file is complete and that its content fits its name."
         ) from error
 
 
@@ -321,12 +345,31 @@ def _names(path: Path) -> list[str]:
             return list(file.schema_arrow.names)
     if not path.stat().st_size:
         raise InputError(f"{path} is empty. It needs a line with the names of the columns, then the samples.")
-    names = list(_open_csv(path).schema.names)
+    _check_first_line(path)
+    try:
+        names = list(_open_csv(path).schema.names)
+    except ValueError as error:
+        raise _csv_error(str(error), ()) or error from error
     if all(re.fullmatch(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?", name.strip()) for name in names):
         raise InputError(f"{path} starts with numbers. Add a first line with the names of the columns.")
     if len(set(names)) < len(names):
         raise InputError(f"{path} has two columns of the same name. Give each column a name of its own.")
     return names
+
+
+def _check_first_line(path: Path) -> None:
+    """Raise an error if a CSV file is in UTF-16, or has another separator."""
+    with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
+        line = file.readline(1 << 20)
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):  # the mark of UTF-16
+        raise InputError(UTF_8)
+    separators = {b",": "commas", b"\t": "tabs", b";": "semicolons"}
+    wanted = b"\t" if _is_tsv(path) else b","
+    if wanted not in line and (others := [name for mark, name in separators.items() if mark in line]):
+        raise InputError(
+            f"The columns are separated by {others[-1]}, not {separators[wanted]}. Save the table as CSV with commas "
+            "and decimal points, or with tabs as .tsv."
+        )
 
 
 # pyarrow.dataset would read both formats, but it reads ahead without a fixed limit.
@@ -337,9 +380,13 @@ def _open_csv(path: Path, **conversion: Any) -> Any:
     return arrow.open_csv(
         path,
         read_options=arrow.ReadOptions(use_threads=False),  # only then do errors name the row
-        parse_options=arrow.ParseOptions(delimiter="\t" if ".tsv" in path.name.lower() else ","),
+        parse_options=arrow.ParseOptions(delimiter="\t" if _is_tsv(path) else ","),
         convert_options=arrow.ConvertOptions(**conversion),
     )
+
+
+def _is_tsv(path: Path) -> bool:
+    return path.name.lower().endswith((".tsv", ".tsv.gz"))
 
 
 def _open_parquet(path: Path) -> Any:
@@ -348,20 +395,54 @@ def _open_parquet(path: Path) -> Any:
 
 
 def _read_csv(path: Path, columns: Columns) -> Iterator[Arrays]:
-    types = dict.fromkeys(columns.features, "float64")
-    if columns.label is not None:
-        types[columns.label] = "string"  # a piece alone cannot tell whether all labels are numbers
+    names, rows = _names(path), 0
+    # A piece alone cannot tell whether all labels are numbers, so they are read as text, like the other columns.
+    types = dict.fromkeys(names, "string") | dict.fromkeys(columns.features, "float64")
     try:
-        for batch in _open_csv(path, column_types=types, include_columns=columns.names):
-            yield _numpy_columns(batch)
+        for batch in _open_csv(path, column_types=types):
+            _check_lines(batch, rows)
+            rows += len(batch)
+            yield _numpy_columns(batch.select(columns.names))
     except ValueError as error:
-        if cell := BAD_CELL.search(str(error)):
-            name, row = _names(path)[int(cell["column"])], int(cell["row"]) - 1
+        raise _csv_error(str(error), names) or error from error
+
+
+def _check_lines(batch: Any, offset: int) -> None:
+    """Raise an error if a cell holds a line break: after a quote that is not closed, one cell holds many rows."""
+    from pyarrow import compute
+
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.type != "string":
+            continue
+        row = compute.index(compute.match_substring(column, "\n"), True).as_py()
+        if row >= 0:
             raise InputError(
-                f"Row {row:,} of the column {name!r} cannot be read ({cell['reason']}). Features must be numbers, "
-                "and text must be in UTF-8. Leave out the column, or encode it as numbers."
-            ) from error
-        raise
+                f"Row {offset + row + 1:,} of the column {name!r} holds a line break. Close the quote in it, or "
+                "write the text in one line."
+            )
+
+
+def _csv_error(message: str, names: Sequence[str]) -> InputError | None:
+    """Return the sentence for an error of pyarrow, if there is one that says more."""
+    if cell := BAD_CELL.search(message):
+        place = f"Row {int(cell['row']) - 1:,} of the column {names[int(cell['column'])]!r} cannot be read"
+        if "UTF8" in message:
+            return InputError(f"{place}. {UTF_8}")
+        if re.search(r"'\d+,\d+'", cell["reason"]):
+            return InputError(f"{place} ({cell['reason']}). Write numbers with a decimal point, not a comma.")
+        return InputError(
+            f"{place} ({cell['reason']}). Features must be numbers. Leave out the column, or encode it as numbers."
+        )
+    if row := BAD_ROW.search(message):
+        return InputError(
+            f"Row {int(row['row']) - 1:,} has {row['got']} cells, but there are {row['wanted']} columns. Complete "
+            "the row, or close the quote in it."
+        )
+    if "straddl" in message:
+        return InputError("A row is longer than 1 MB. Save such a wide table as an .npy, .npz or .parquet file.")
+    if "UTF8" in message:
+        return InputError(UTF_8)
+    return None
 
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:
@@ -395,10 +476,12 @@ def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
         if kind_of(path) == "npz":
             archive = stack.enter_context(zipfile.ZipFile(path))
             streams = {name: stack.enter_context(archive.open(f"{name}.npy")) for name in columns.names}
+            sizes = {name: archive.getinfo(f"{name}.npy").file_size for name in columns.names}
         else:
             files = {name: path if name in columns.features else Path(name) for name in columns.names}
             streams = {name: stack.enter_context(file.open("rb")) for name, file in files.items()}
-        headers = {name: _npy_header(name, stream) for name, stream in streams.items()}
+            sizes = {name: file.stat().st_size for name, file in files.items()}
+        headers = {name: _npy_header(name, stream, sizes[name]) for name, stream in streams.items()}
         lengths = {name: shape[0] for name, (shape, _, _) in headers.items()}
         if len(set(lengths.values())) > 1:
             counts = " and ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
@@ -407,15 +490,24 @@ def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
             yield dict(zip(streams, pieces, strict=True))
 
 
-def _npy_header(name: str, stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read the shape, whether the array is stored column by column, and the type."""
+def _npy_header(name: str, stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read the shape, whether the array is stored column by column, and the type. They must fit the size in bytes."""
     read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
     shape, by_columns, dtype = read_header(stream)
     if dtype.hasobject:
         raise InputError(f"The array {name!r} holds Python objects. Save text or numbers, such as y.astype(str).")
     if not shape:
         raise InputError(f"The array {name!r} is a single number. It needs one row for each sample.")
-    return shape, by_columns and len(shape) > 1, dtype
+    if min(shape) < 0 or math.prod(shape) * dtype.itemsize > size - stream.tell():
+        raise InputError(f"The array {name!r} is cut short: it announces the shape {shape}. Get the file again.")
+    by_columns = by_columns and len(shape) > 1
+    rows = shape[0] if by_columns else min(shape[0], ROWS)
+    if rows * math.prod(shape[1:]) * dtype.itemsize > LARGEST_PIECE:
+        raise InputError(
+            f"The array {name!r} would take more than 1 GiB of memory for {rows:,} rows. Save it with fewer columns, "
+            "as float32, and row by row with np.ascontiguousarray."
+        )
+    return shape, by_columns, dtype
 
 
 def _npy_pieces(
@@ -429,7 +521,7 @@ def _npy_pieces(
 
 
 def _npy_values(stream: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    size = int(np.prod(shape)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     content = stream.read(size)
     if len(content) < size:
         raise InputError("The file is cut short: it has fewer rows than it announces. Get it again.")

@@ -242,7 +242,7 @@ BROKEN = {
     "numbers.csv": (b"1,-2.5,3e4\n4,5,6\n", "Add a first line"),
     "twice.csv": (b"x,x,label\n1,2,a\n", "same name"),
     "text.csv": (b"w,x,label\n1,1,a\n1,red,a\n", "Row 2 of the column 'x' cannot be read .*'red'"),
-    "ragged.csv": (b"x,z,label\n1,2,a\n1,a\n", "Row #3: Expected 3 columns, got 2"),
+    "ragged.csv": (b"x,z,label\n1,2,a\n1,a\n", "Row 2 has 2 cells, but there are 3 columns"),
     "gap.csv": (b"x,z,label\n1,2,a\n1,,a\n", "Row 2 of the column 'z' is empty"),
     "late.csv": (
         b"x,label\n" + b"1,a\n" * ROWS + b"inf,a\n",
@@ -250,7 +250,16 @@ BROKEN = {
     ),
     "nolabel.csv": (b"x,label\n1,a\n2,\n", "Row 2 has no value in the column 'label'"),
     "mixed.csv": (b"x,label\n" + b"1,5\n" * ROWS + b"1,owl\n", f"'owl' in row {ROWS + 1:,} is not a whole number"),
-    "latin.csv": (b"x,label\n1,caf\xe9\n", "Row 1 of the column 'label' cannot be read"),
+    "latin.csv": (b"x,label\n1,caf\xe9\n", "Row 1 of the column 'label' .* not in UTF-8. Save the table in that"),
+    "latin-header.csv": (b"\xe9,label\n1,a\n", "not in UTF-8. Save the table in that encoding"),
+    "utf-16.csv": ("x,label\n1,a\n".encode("utf-16"), "not in UTF-8"),
+    "semicolons.csv": (b"x;z;label\n1,5;2;a\n", "separated by semicolons, not commas"),
+    "tabs.csv": (b"x\tz\tlabel\n1\t2\ta\n", "separated by tabs, not commas. .* as .tsv"),
+    "commas.tsv": (b"x,z,label\n1,2,a\n", "separated by commas, not tabs"),
+    "decimal.csv": (b'x,label\n"1,5",a\n', "Row 1 of the column 'x' .* decimal point"),
+    "quote.csv": (b'x,label\n1,a\n2,"b\n3,c\n', "Row 2 of the column 'label' holds a line break. Close the quote"),
+    "quote-first.csv": (b'x,z,label\n1,2,a\n"2,3,b\n3,2,c\n', "Row 2 has 1 cells.* close the quote"),
+    "long.csv": (b"x,label\n" + b"1" * (3 << 20) + b",a\n", "A row is longer than 1 MB. Save such a wide table"),
     "cut.csv.gz": (gzip.compress(b"x,label\n1,a\n" * 1000)[:40], "cannot be read"),
     "cut.parquet": (b"PAR1 and no more", "cannot be read"),
     "cut.npz": (b"PK and no more", "cannot be read"),
@@ -299,12 +308,18 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path):
         (np.zeros((3, 2)), np.array([1, "a", None], dtype=object), "Python objects"),
         (np.zeros((3, 2)), np.array(3), "single number"),
         (np.array([["a"], ["b"]]), np.zeros(2), "The column 'X' does not hold numbers"),
+        (np.zeros((3, 2)), np.zeros((3, 2)), "'y' holds more than one label per sample"),
+        (np.zeros((3, 2)), np.array([1, 2, np.inf]), "label inf is too large .* rows 1 to 3 of the column 'y'"),
+        (np.zeros((3, 2)), np.array([1, 2, 1e300]), r"label 1e\+300 is too large"),
+        (np.zeros((3, 2)), np.array([1, 2, 2.0**64]), "too large"),
+        (np.zeros((3, 2)), np.array([1, 2, 2**63], dtype=np.uint64), "9223372036854775808 is too large"),
+        (np.zeros((3, 2)), np.zeros(3, dtype="datetime64[D]"), "not datetime64.* column 'y'"),
     ],
 )
 def test_arrays_that_cannot_be_learned_are_refused(X, y, sentence, tmp_path):
     np.savez(tmp_path / "arrays.npz", X=X, y=y)
     with pytest.raises(InputError, match=sentence):
-        table_to_learn(tmp_path / "arrays.npz")
+        list(table_to_learn(tmp_path / "arrays.npz"))
 
 
 def test_an_array_that_is_cut_short_is_refused(tmp_path):
@@ -314,6 +329,26 @@ def test_an_array_that_is_cut_short_is_refused(tmp_path):
     (tmp_path / "X.npy").write_bytes(content[:-8])
     with pytest.raises(InputError, match="cut short"):
         table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
+
+
+def test_an_array_that_announces_more_than_the_file_holds_takes_no_memory(tmp_path):
+    np.save(tmp_path / "X.npy", np.zeros((10, 5)))
+    np.save(tmp_path / "y.npy", np.zeros(10, dtype=int))
+    content = (tmp_path / "X.npy").read_bytes()
+    (tmp_path / "X.npy").write_bytes(content.replace(b"(10, 5), }" + b" " * 12, b"(10, 1099511627776), }"))
+    with pytest.raises(InputError, match=r"announces the shape \(10, 1099511627776\)"):
+        table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_piece_of_an_array_that_takes_too_much_memory_is_refused(order, tmp_path, monkeypatch):
+    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * ROWS * 5)
+    for rows, columns in ((2 * ROWS, 5), (2 * ROWS, 6)):
+        np.savez_compressed(tmp_path / f"{columns}.npz", X=np.zeros((rows, columns), order=order), y=np.zeros(rows))
+    with pytest.raises(InputError, match="would take more than 1 GiB"):
+        table_to_learn(tmp_path / "6.npz")
+    if order == "C":
+        assert sum(len(X) for X, _ in table_to_learn(tmp_path / "5.npz")) == 2 * ROWS
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import zlib
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from if2net.errors import ConfigurationError, InputError, unknown
 
 # The folder that Debian's packages such as dataset-fashion-mnist install to.
 SYSTEM_FOLDER = Path("/usr/share/datasets")
+LARGEST_IDX = 1 << 30  # bytes; twice the largest version of MNIST
 IDX_FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
@@ -104,20 +106,21 @@ def _idx_files(folder: Path) -> list[Path] | None:
 def read_idx(path: Path) -> np.ndarray:
     """Read an idx file of unsigned bytes, the format of MNIST, plain or gzipped."""
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+            start = file.read(4)
+            if len(start) < 4 or start[:3] != b"\x00\x00\x08":
+                raise InputError(f"{path} is not an idx file of unsigned bytes; get the file again.")
+            shape = tuple(int.from_bytes(file.read(4), "big") for _ in range(start[3]))
+            size = math.prod(shape)
+            # No file is compressed to less than a thousandth: a larger size is refused before memory is taken for it.
+            if size > min(LARGEST_IDX, 1032 * path.stat().st_size):
+                raise InputError(f"{path} is cut short or too large: its header says {shape}; get the file again.")
+            content = file.read(size + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be unpacked ({error}); get the file again.") from error
-    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
-        raise InputError(f"{path} is not an idx file of unsigned bytes; get the file again.")
-    dimensions = content[3]
-    start = 4 + 4 * dimensions
-    shape = tuple(int.from_bytes(content[4 + 4 * i : 8 + 4 * i], "big") for i in range(dimensions))
-    values = np.frombuffer(content, dtype=np.uint8, offset=min(start, len(content)))
-    if values.size != int(np.prod(shape)):
-        raise InputError(
-            f"{path} is cut short: its header says {shape}, but it has {values.size} bytes; get the file again."
-        )
-    return values.reshape(shape)
+    if len(content) != size:
+        raise InputError(f"{path} does not hold what its header says, {shape}, but less or more; get the file again.")
+    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
 
 
 def _rows(images: np.ndarray) -> np.ndarray:

@@ -76,5 +76,14 @@ def test_the_error_for_a_broken_gzip_file_names_it(tmp_path):
         read_idx(path)
 
 
+@pytest.mark.parametrize("shape", [(2**31, 2**31), (3, 4), (3, 6), (1 << 15, 1 << 16)])
+def test_an_idx_file_that_does_not_hold_what_it_announces_is_refused(tmp_path, shape):
+    path = tmp_path / "bomb.gz"
+    sizes = b"".join(size.to_bytes(4, "big") for size in shape)
+    path.write_bytes(gzip.compress(b"\x00\x00\x08\x02" + sizes + b"\x00" * 15))
+    with pytest.raises(InputError, match=r"bomb\.gz .* header says"):
+        read_idx(path)
+
+
 def test_all_data_sets_have_a_summary_and_a_licence():
     assert all(source.summary and source.licence for source in DATASETS.values())
