@@ -12,7 +12,7 @@ from rich.table import Table
 
 from if2net.errors import ConfigurationError
 from if2net.study.bench.results import Results, Run
-from if2net.study.report.gather import devices_of
+from if2net.study.report.gather import Section, devices_of
 
 METRICS = ("acc", "bwt", "fwt")
 CONFIDENCE = 0.95
@@ -72,6 +72,18 @@ def difference(metric: str, before: Sequence[Run], after: Sequence[Run]) -> Diff
     else:
         half, test = welch_half_width(first, second), "Welch"
     return Difference(before[0].label, metric, fmean(first), fmean(second), half, test)
+
+
+def tied(section: Section, metric: str) -> set[str]:
+    """The names of the best series and of those tied with it.
+
+    Tied are series within the standard deviation of the best whose 95 % interval of the difference, paired by seed,
+    contains 0. The interval alone would also contain 0 where a spread is large enough.
+    """
+    best = max(section.competing, key=lambda series: series.mean(metric))
+    near = [entry for entry in section.competing if best.mean(metric) - entry.mean(metric) <= best.deviation(metric)]
+    behind = {entry.name: difference(metric, best.runs, entry.runs) for entry in near}
+    return {name for name, entry in behind.items() if entry.mean == 0 or entry.verdict == "within the spread"}
 
 
 def paired_half_width(before: Sequence[float], after: Sequence[float]) -> float:

@@ -6,6 +6,7 @@ classes, the tables in markdown in paper_tables.py, and the charts in charts.py.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ import numpy as np
 from if2net.errors import ConfigurationError
 from if2net.study.bench import metrics
 from if2net.study.bench.display import spread
+from if2net.study.bench.experiments import BOUNDS
 from if2net.study.bench.results import Results, Run, result_files
 from if2net.study.data import parse_scenario
 
@@ -57,18 +59,22 @@ def title(scenario: str) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of the tables: its heading, its name in a run, its factor and its digits. More is better."""
+    """A column of the tables: its heading, its name in a run, its factor, its digits, and whether it names a winner.
+
+    BWT and FWT name none: a method that learns nothing has neither forgotten nor lost anything.
+    """
 
     heading: str
     key: str
     factor: int
     digits: int
+    compared: bool
 
 
-ACC = Metric("ACC %", "acc", 100, 2)
-BWT = Metric("BWT", "bwt", 1, 4)
-FWT = Metric("FWT", "fwt", 1, 4)
-INCREMENTAL = Metric("incremental %", "average_incremental", 100, 2)
+ACC = Metric("ACC %", "acc", 100, 2, True)
+BWT = Metric("BWT", "bwt", 1, 4, False)
+FWT = Metric("FWT", "fwt", 1, 4, False)
+INCREMENTAL = Metric("incremental %", "average_incremental", 100, 2, True)
 METRICS = (ACC, BWT, FWT, INCREMENTAL)
 
 
@@ -206,19 +212,13 @@ class Section:
 
     @property
     def competing(self) -> Sequence[Series]:
-        """All but joint training, which has all data at once: it is the bound, not a competitor."""
-        return [series for series in self.series if series.method != "joint"] or self.series
+        """All but the bounds: `none` has no defence against forgetting, `joint` has all data at once."""
+        return [series for series in self.series if series.method not in BOUNDS] or self.series
 
     def leaders(self, value: Callable[[Series], float]) -> set[str]:
         """The names of the series with the highest value."""
         highest = max(map(value, self.competing))
         return {series.name for series in self.competing if value(series) == highest}
-
-    def tied(self, key: str) -> set[str]:
-        """The names of the best series and of all whose interval mean ± standard deviation overlaps with its own."""
-        best = max(self.competing, key=lambda series: series.mean(key))
-        least = best.mean(key) - best.deviation(key)
-        return {series.name for series in self.competing if series.mean(key) + series.deviation(key) >= least}
 
     @cached_property
     def classes(self) -> list[int]:
@@ -258,7 +258,7 @@ def read_sources(folders: Iterable[Path]) -> list[Source]:
     """Read the results in these folders, or in the folders inside them."""
     files: dict[Path, Path] = {}  # the same file may be given in two ways
     for folder in folders:
-        for file in result_files(folder):
+        for file in sorted(result_files(folder), key=_by_number):
             files.setdefault(file.resolve(), file)
     names = _short_names([path.parent for path in files])
     return [Source(name, Results.read(file)) for name, file in zip(names, files.values(), strict=True)]
@@ -301,6 +301,11 @@ def _series(sources: Sequence[Source], indices: dict[str, int]) -> Iterator[Seri
 def devices_of(results: Results, runs: Iterable[Run]) -> list[str]:
     """The devices of some runs, each once."""
     return list(dict.fromkeys(map(results.device, runs)))
+
+
+def _by_number(path: Path) -> list[str]:
+    """A key that sorts cub-5 before cub-10."""
+    return [part.zfill(9) for part in re.split(r"(\d+)", str(path.parent))]
 
 
 def _own_names(names: Sequence[str]) -> list[str]:

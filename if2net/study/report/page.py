@@ -17,6 +17,7 @@ from if2net.files import make_folder, write_text
 from if2net.study.bench.display import COSTS, costs
 from if2net.study.bench.results import Results
 from if2net.study.report import charts
+from if2net.study.report.compare import tied
 from if2net.study.report.gather import ACC, METRICS, MOST_CLASSES, Section, Source, sections_of, title
 from if2net.study.report.rerun import commands
 
@@ -67,6 +68,7 @@ def render(sections: Sequence[Section]) -> str:
         scenario_title=title,
         accuracy=ACC,
         metrics=METRICS,
+        tied=tied,
         costs=costs,
         cost_headings=COSTS,
         charts=charts,

@@ -23,7 +23,6 @@ from if2net.study.report.gather import (
     ACC,
     BWT,
     FWT,
-    Metric,
     Section,
     Series,
     Source,
@@ -37,7 +36,7 @@ Printed = dict[str, dict[str, Any]]  # the paper's figures for a task sequence, 
 # In networks with features for each task, a loss over the task's own classes is the only one there is.
 BRANCHED = ("eft", "pcl")
 BESIDE = ("method", "protocol", "ACC %", "paper", "BWT", "paper", "FWT", "paper", *COSTS)
-NOTE = "Bold: the best of a column, `joint` left aside: it is trained on all data so far at once."
+NOTE = "Bold: the highest ACC, the bounds `none` and `joint` left aside."
 # Two datasets stand in one table there, and a reader must see which one a number belongs to.
 NOT_THE_SAME = (
     "**Tiny-ImageNet is not ImageNet-Subset**: it has other photographs, of 64 × 64 pixels. The paper's columns are "
@@ -130,24 +129,19 @@ def _after(task: int, series: Series) -> float:
 
 def summary(section: Section) -> str:
     """The three metrics and the costs."""
-    columns = (ACC, BWT, FWT)
-    best = {metric: _leaders(section, metric) for metric in columns}
-    rows = [
-        [
-            series.name,
-            *(_bold(series.cell(metric), series.name in best[metric]) for metric in columns),
-            *costs(series.summary),
-        ]
-        for series in section.series
-    ]
-    return markdown(["method", *(metric.heading for metric in columns), *COSTS], rows)
+    best = section.leaders(_acc)
+    rows = []
+    for series in section.series:
+        metrics = _bold(series.cell(ACC), series.name in best), series.cell(BWT), series.cell(FWT)
+        rows.append([series.name, *metrics, *costs(series.summary)])
+    return markdown(["method", ACC.heading, BWT.heading, FWT.heading, *COSTS], rows)
 
 
 def across(sections: Sequence[Section], name: str = "") -> str:
     """ACC of every method in every scenario; the figures that the paper prints under that name have own columns."""
     printed = {key: figures for section in sections for key, figures in _sequences(name, section).items()}
     columns = [{entry.name: entry for entry in section.series} for section in sections]
-    best = [_leaders(section, ACC) for section in sections]
+    best = [section.leaders(_acc) for section in sections]
     rows = []
     for method in _names(sections):
         entries = [column.get(method) for column in columns]
@@ -185,8 +179,8 @@ def introduction(sections: Sequence[Section]) -> str:
     return f"{protocol}, mean ± standard deviation over {seeds}."
 
 
-def _leaders(section: Section, metric: Metric) -> set[str]:
-    return section.leaders(lambda series: series.mean(metric.key))
+def _acc(series: Series) -> float:
+    return series.mean("acc")
 
 
 def _names(sections: Sequence[Section]) -> list[str]:

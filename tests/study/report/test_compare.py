@@ -4,7 +4,8 @@ import pytest
 from scipy import stats
 
 from if2net.errors import ConfigurationError
-from if2net.study.report.compare import changes, compare, paired_half_width, welch_half_width
+from if2net.study.report.compare import changes, compare, paired_half_width, tied, welch_half_width
+from if2net.study.report.gather import Source, sections_of
 
 FIRST, SECOND = [0.90, 0.94, 0.86, 0.91], [0.92, 0.955, 0.89, 0.925]
 
@@ -90,3 +91,30 @@ def test_changed_settings_versions_and_methods_are_listed(with_accuracies, make_
     after = make_results(make_run(), make_run("ncm"), settings={"if2net": {"width": 20, "rule": "analytic"}})
     after = replace(after, environment={**after.environment, "torch": "3.0"})
     assert changes(before, after) == ["if2net.width: 10 → 20", "torch: 2.9 → 3.0", "Only the second has ncm."]
+
+
+def tied_at(make_results, make_run, **accuracies):
+    """The methods tied on ACC, from their accuracies by seed."""
+    runs = [
+        make_run(method, seed, R=[[1.0, None], [value, value]])
+        for method, values in accuracies.items()
+        for seed, value in enumerate(values)
+    ]
+    (section,) = sections_of([Source("a", make_results(*runs))])
+    return tied(section, "acc")
+
+
+def test_a_small_lead_with_every_seed_is_no_tie(make_results, make_run):
+    near, always_behind = [0.91, 0.89, 0.93], [0.895, 0.915, 0.925]
+    assert tied_at(make_results, make_run, if2net=[0.90, 0.92, 0.93], slda=near, acil=always_behind) == {
+        "if2net",
+        "slda",
+    }
+
+
+def test_a_large_spread_alone_makes_no_tie(make_results, make_run):
+    assert tied_at(make_results, make_run, if2net=[0.90, 0.92, 0.91], gem=[0.89, 0.50, 0.95]) == {"if2net"}
+
+
+def test_with_one_seed_only_equal_values_are_tied(make_results, make_run):
+    assert tied_at(make_results, make_run, acil=[0.9], slda=[0.9], gem=[0.89]) == {"acil", "slda"}

@@ -1,11 +1,13 @@
 import re
+from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
 from if2net.errors import OutputError
 from if2net.study.report import write_report
-from if2net.study.report.gather import Source, sections_of
+from if2net.study.report.gather import ACC, Source, read_sources, sections_of
 from if2net.study.report.page import render, write_figures
 
 VOID = ("meta", "input")
@@ -83,16 +85,33 @@ def test_ties_are_marked_and_joint_does_not_compete(make_results, make_run):
     page = page_of(
         make_results(
             *runs("if2net", 0.90, 0.92),
-            *runs("ranpac", 0.89, 0.9),
+            *runs("ranpac", 0.895, 0.905),
             *runs("owm", 0.8, 0.8),
             *runs("joint", 0.95, 0.95),
         )
     )
-    assert '<td class="best">91.00 ± 1.41</td>' in row(page, "if2net")
-    assert '<td class="best">89.50 ± 0.71</td>' in row(page, "ranpac")
-    assert "<td>80.00 ± 0.00</td>" in row(page, "owm")
-    assert "<td>95.00 ± 0.00</td>" in row(page, "joint")
-    assert "tied with the best: the intervals mean ± standard deviation overlap" in page
+    assert '<td class="star best">91.00 ± 1.41</td>' in row(page, "if2net")
+    assert '<td class="star best">90.00 ± 0.71</td>' in row(page, "ranpac")
+    assert '<td class="star">80.00 ± 0.00</td>' in row(page, "owm")
+    assert '<td class="star">95.00 ± 0.00</td>' in row(page, "joint")
+    assert "the 95 % interval of the difference, paired by seed, contains 0" in page
+
+
+def test_transfer_names_no_winner(make_results):
+    cells = re.findall(r"<td[^>]*>", row(page_of(make_results()), "if2net"))
+    assert [cell == "<td>" for cell in cells[:4]] == [False, True, True, False]  # ACC, BWT, FWT, incremental
+
+
+def test_every_committed_result_can_be_shown():
+    files = sorted((Path(__file__).parents[3] / "results").glob("*/*/results.json"))
+    sections = sections_of(read_sources([file.parent for file in files]))
+    assert len({id(source) for section in sections for source in section.sources}) == len(files) > 30
+    page = unescape(render(sections))
+    for section in sections:
+        assert f"<h1>{section.scenario}</h1>" in page
+        for series in section.series:
+            assert f'data-choose="{series.index}">{series.name}</button>' in page
+            assert f">{series.cell(ACC)}</td>" in page
 
 
 def test_the_summary_is_sorted_by_accuracy(make_results, make_run):
