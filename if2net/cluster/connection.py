@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -11,6 +12,9 @@ from typing import Any
 
 from if2net.errors import ConfigurationError, IF2NetError
 from if2net.extras import require
+
+# Seconds to wait for a machine that does not answer.
+PATIENCE = 10.0
 
 
 def connect(address: str = "auto") -> None:
@@ -33,18 +37,34 @@ def connect(address: str = "auto") -> None:
     ray = import_ray()
     if ray.is_initialized():
         return
+    _check_answers(address)
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         ray.init(address=address, **quiet)
     except (ConnectionError, ValueError) as error:
         if address != "auto":
-            raise ConfigurationError(
-                f"No Ray cluster answers at {address!r} ({error}); start one with `ray start --head`, or use 'auto'."
-            ) from error
+            raise _no_answer(address, error) from error
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray.init(address="local", include_dashboard=False, **quiet)
         ray.data.DataContext.get_current().enable_progress_bars = False
         logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+
+
+def _check_answers(address: str) -> None:
+    """Raise an error if no program answers at this address. Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():  # "auto", or an address that Ray will refuse
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise _no_answer(address, error) from error
+
+
+def _no_answer(address: str, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"No Ray cluster answers at {address!r} ({error}); start one with `ray start --head`, or use 'auto'."
+    )
 
 
 @contextmanager

@@ -55,6 +55,7 @@ def learn_images_on(
     from if2net import cluster
     from if2net.progress import progress
 
+    console.print(f"Connecting to Ray ({address}).", highlight=False)
     cluster.connect(address)
     with progress("images", console) as show:
         return cluster.learn_images(net, folders, backbone, workers=workers, show=show)

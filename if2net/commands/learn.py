@@ -122,6 +122,7 @@ def _learn_tables(
         else:
             from if2net import cluster
 
+            console.print(f"Connecting to Ray ({address}).", highlight=False)
             cluster.connect(address)
             cluster.learn_tables(net, tables, workers=workers, report=counting(show))
     net.feature_names = net.feature_names or tables[0].feature_names
