@@ -38,12 +38,17 @@ SHOWN = (EVERY, "analytic, ridge chosen", "gradient")
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
     """Measure one combination."""
+    fresh = partial(IF2NetMethod, bench.inputs, seed, bench.device, config_of(cell))
+    tasks = [fewer(task) for task in bench.stream(seed)]
+    return follow(fresh, tasks, [("agnostic", "")], alone=False)
+
+
+def config_of(cell: str) -> Config:
+    """The configuration of a combination."""
     settings: dict[str, Any] = {"encoder": "wide"}
     for levels, level in zip(FACTORS.values(), cell.split(SEPARATOR), strict=True):
         settings |= levels[level]
-    fresh = partial(IF2NetMethod, bench.inputs, seed, bench.device, Config.of(**settings))
-    tasks = [fewer(task) for task in bench.stream(seed)]
-    return follow(fresh, tasks, [("agnostic", "")], alone=False)
+    return Config.of(**settings)
 
 
 def fewer(task: Task) -> Task:
