@@ -362,6 +362,76 @@ def tables(folder):
     return attempt
 
 
+# ---------------------------------------------------------------------- images
+
+
+def images(folder):
+    """Return the function that tries one damaged image."""
+    from PIL import Image
+
+    from if2net.errors import InputError
+    from if2net.images.cache import FeatureCache
+    from if2net.images.extraction import extract
+    from if2net.images.extractor import load_extractor
+    from if2net.images.read import Framing, read_image
+
+    extractor, cache, path = load_extractor("pixels,size=8"), FeatureCache("images", folder), folder / "image.png"
+    formats = [
+        "JPEG",
+        "PNG",
+        "BMP",
+        "GIF",
+        "TIFF",
+        "WEBP",
+        "PPM",
+        "EPS",
+        "ICO",
+        "TGA",
+        "PDF",
+        "SGI",
+        "JPEG2000",
+        "ICNS",
+    ]
+    modes = ["RGB", "RGB", "L", "LA", "RGBA", "P", "CMYK", "I;16", "I", "F", "1", "YCbCr", "PA"]
+
+    def good(chance):
+        width, height = (chance.choice([1, 2, 7, 40, 300]) for _ in range(2))
+        pixels = np.frombuffer(chance.randbytes(width * height * 3), np.uint8).reshape(height, width, 3)
+        image, settings, stream = Image.fromarray(pixels), {}, io.BytesIO()
+        mode = chance.choice(modes)
+        image = image.convert("L").convert("I").convert("I;16") if mode == "I;16" else image.convert(mode)
+        if chance.random() < 0.3:
+            settings["exif"] = Image.Exif()
+            settings["exif"][chance.choice([0x0112, 0x8769, 0x010E])] = chance.randrange(12)
+        if chance.random() < 0.3:
+            settings |= {"save_all": True, "append_images": [image, image]}
+        if chance.random() < 0.3:
+            settings |= chance.choice(
+                [{"progressive": True}, {"interlace": 1}, {"lossless": True}, {"compression": "tiff_lzw"}]
+            )
+        try:
+            image.save(stream, chance.choice(formats), **settings)
+        except Exception:  # the format does not have this mode or setting
+            image.convert("RGB").save(stream, "PNG")
+        return stream.getvalue()
+
+    def attempt(chance):
+        content = good(chance)
+        if chance.random() < 0.8:
+            content = damage_bytes(content, chance)
+        if chance.random() < 0.3:  # most sizes and lengths are near the start
+            content = damage_bytes(content[:64], chance) + content[64:]
+        path.write_bytes(content)
+        try:
+            read_image(path, Framing(10, 8))
+        except InputError as error:
+            if str(path) not in str(error):
+                raise AssertionError("The error does not name the file.") from error
+        extract([path], extractor, cache)
+
+    return attempt
+
+
 # ---------------------------------------------------------------------- the loop
 
 
@@ -376,7 +446,7 @@ def main(kinds, count, first=0):
         for kind in kinds:
             folder = Path(name) / kind
             folder.mkdir()
-            attempts[kind] = {"models": models, "results": results, "tables": tables}[kind](folder)
+            attempts[kind] = {"models": models, "results": results, "tables": tables, "images": images}[kind](folder)
             for number in range(20):  # loads the libraries
                 attempts[kind](random.Random(number))
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

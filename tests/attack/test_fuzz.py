@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("fuzz.py")
-EVERYTHING = {"models": 10_000, "results": 5_000, "tables": 5_000}
+EVERYTHING = {"models": 10_000, "results": 5_000, "tables": 5_000, "images": 1_000}
 
 
 def run(kind, count):
