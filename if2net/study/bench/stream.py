@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -9,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
+from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net import modelfile
+from if2net.errors import ModelFileError
 from if2net.files import make_folder
 from if2net.study.bench.environment import device_name
-from if2net.study.bench.metrics import Rows, matrix
+from if2net.study.bench.metrics import Rows, check, matrix
 from if2net.study.bench.protocol import PROTOCOLS, accuracies, confusion
-from if2net.study.bench.results import Backbone, Run, Seconds, pack
+from if2net.study.bench.results import CHECKED, Accuracy, Backbone, Count, Run, Seconds, pack
 from if2net.study.data import Dataset, Scenario, Task
 from if2net.study.methods import METHODS, Method
 
@@ -160,12 +164,37 @@ def _resume(stream: Stream, path: Path) -> None:
     """Continue after the last checkpoint of this very stream, if there is one."""
     if not path.exists():
         return
-    tensors, header = modelfile.read(path)
-    if any(header.get(key) != value for key, value in _identity(stream).items()):
-        return
-    stream.method.tasks = header["tasks"]
-    stream.method.restore(tensors)
-    stream.rows, stream.seconds = header["rows"], header["seconds"]
+    try:
+        tensors, header = modelfile.read(path)
+        if any(header.get(key) != value for key, value in _identity(stream).items()):
+            return
+        begun = _BEGUN.validate_json(json.dumps({key: header[key] for key in ("tasks", "rows", "seconds")}))
+        lengths = {len(rows) for rows in begun.rows.values()}
+        if begun.rows.keys() != stream.rows.keys() or lengths != {begun.tasks} or begun.tasks > len(stream.tasks):
+            raise ModelFileError("Its rows are not those of its tasks.")
+        for rows in begun.rows.values():
+            check(matrix(rows))
+        stream.method.tasks = begun.tasks
+        stream.method.restore(tensors)
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # the methods restore their tensors in many ways
+        raise ModelFileError(
+            f"The checkpoint {path} is damaged or of another version. Delete it; the method then starts again."
+        ) from error
+    stream.rows, stream.seconds = begun.rows, asdict(begun.seconds)
+
+
+@checked_dataclass(frozen=True, config=CHECKED)
+class _Begun:
+    """The results in the header of a checkpoint."""
+
+    tasks: Count
+    rows: dict[str, list[list[Accuracy]]]
+    seconds: Seconds
+
+
+_BEGUN = TypeAdapter(_Begun)
 
 
 def _identity(stream: Stream) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from if2net import modelfile
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, ModelFileError, unknown
 from if2net.images.backbones import file
 from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
 from if2net.progress import Show
@@ -192,14 +192,23 @@ class Training:
 
 def _resume(training: Training, checkpoint: Path, facts: dict[str, Any]) -> int:
     """Restore a checkpoint; return the number of epochs that it has done."""
-    tensors, header = modelfile.read(checkpoint)
-    epoch = header.pop("epoch", 0)
-    if header != facts:
-        raise ConfigurationError(
-            f"{checkpoint} belongs to another training (other data, classes or settings); finish that one, delete "
-            "the file, or choose another output file."
-        )
-    training.restore(tensors)
+    try:
+        tensors, header = modelfile.read(checkpoint)
+        epoch = header.pop("epoch", 0)
+        if header != facts:
+            raise ConfigurationError(
+                f"{checkpoint} belongs to another training (other data, classes or settings); finish that one, delete "
+                "the file, or choose another output file."
+            )
+        if type(epoch) is not int or not 0 <= epoch <= training.recipe.epochs:
+            raise ModelFileError(f"There is no epoch {epoch}.")
+        training.restore(tensors)
+    except torch.OutOfMemoryError:
+        raise
+    except (ModelFileError, KeyError, RuntimeError) as error:
+        raise ModelFileError(
+            f"The checkpoint {checkpoint} is damaged. Delete it; the training then starts again."
+        ) from error
     return epoch
 
 

@@ -93,6 +93,23 @@ def test_another_file_in_place_of_the_checkpoint_is_refused(coloured, tmp_path):
         train(coloured, tmp_path / "b.if2")
 
 
+@pytest.mark.parametrize("fault", ["cut short", "a tensor too few", "an epoch too many"])
+def test_a_damaged_checkpoint_can_be_deleted(coloured, tmp_path, fault):
+    path = tmp_path / "b.if2.checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        train(coloured, tmp_path / "b.if2", show=lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    tensors, header = modelfile.read(path)
+    if fault == "a tensor too few":
+        tensors.popitem()
+    elif fault == "an epoch too many":
+        header["epoch"] = 10**9
+    modelfile.write(path, tensors, header)
+    if fault == "cut short":
+        path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ModelFileError, match=r"is damaged\. Delete it"):
+        train(coloured, tmp_path / "b.if2")
+
+
 def test_the_classes_are_those_that_the_scenario_does_not_learn():
     order = parse_scenario("cifar100-60/10").class_order(3, 100)
     held = held_out_classes(100, 40, seed=3)
