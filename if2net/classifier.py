@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from torch import Tensor
 
-from if2net import inputs
+from if2net import inputs, pictures
 from if2net.config import Config
 from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
@@ -28,9 +28,11 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    encoder : {"wide", "linear", "paper", "paper-25x4"}, default="wide"
-        The frozen encoder. "wide" suits any feature matrix. "linear" is lighter, for features from a good
-        pre-trained network. The paper's layers need the task at test time to be accurate.
+    encoder : {"auto", "innate", "innate-large", "wide", "linear", "paper", "paper-25x4"}, default="auto"
+        The frozen encoder. "auto" is "innate" for pictures and "wide" for everything else. "innate" is a network for
+        small pictures that was trained on drawings; "innate-large" is more accurate, and slow without a GPU. "wide"
+        suits any feature matrix. "linear" is lighter, for features from a good pre-trained network. The paper's
+        layers need the task at test time to be accurate.
     width : int, default=None
         Nodes of the last hidden layer; more are more accurate and slower. None: by the number of features.
     rule : {"analytic", "gradient", "ewc"}, default="analytic"
@@ -45,7 +47,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
     device : str, default="auto"
         "cpu", "cuda" or "auto", which is a GPU where there is one.
     config : dict, default=None
-        Further settings of `Config` by name, such as ``{"activation": "tanh"}``.
+        Further settings of `Config` by name, such as ``{"activation": "tanh"}``, or ``{"image_shape": (28, 28)}``
+        for pictures in flat rows.
     random_state : int, RandomState or None, default=None
         Draws the frozen random weights. Classifiers that will be merged come from one `fork`.
 
@@ -74,7 +77,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        encoder: str = "wide",
+        encoder: str = "auto",
         width: int | None = None,
         *,
         rule: str = "analytic",
@@ -102,7 +105,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or an iterable of (X, y) batches
+        X : array-like of shape (n_samples, n_features), pictures, or an iterable of (X, y) batches
+            Pictures are arrays of N×H×W or N×H×W×C, or tensors of N×C×H×W.
         y : array-like of shape (n_samples,)
             Labels; omitted where X is an iterable of batches.
 
@@ -118,7 +122,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or an iterable of (X, y) batches
+        X : array-like of shape (n_samples, n_features), pictures, or an iterable of (X, y) batches
+            Pictures are arrays of N×H×W or N×H×W×C, or tensors of N×C×H×W.
         y : array-like of shape (n_samples,)
             Labels; omitted where X is an iterable of batches.
         classes : ignored
@@ -247,6 +252,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
                 f"config takes a dict of settings such as {{'activation': 'tanh'}}, not {self.config!r}."
             )
         further = dict(self.config or {})
+        if isinstance(further.get("image_shape"), tuple | list):
+            further["image_shape"] = "x".join(str(side) for side in further["image_shape"])
         if twice := sorted(further.keys() & {*parameters, "seed"}):
             raise ConfigurationError(
                 f"{twice[0]!r} is a parameter of its own ({'random_state' if twice[0] == 'seed' else twice[0]}); "
@@ -293,12 +300,14 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     def _validated(self, X: Any, *, reset: bool = False) -> Any:
         """Apply scikit-learn's checks of shape and feature names. The learner checks the values."""
-        if isinstance(X, Tensor):  # stays on its device
+        rows, shape = pictures.as_rows(X)
+        if isinstance(rows, Tensor):  # stays on its device
             if reset:
-                self.n_features_in_ = X.shape[-1]
+                self.n_features_in_ = rows.shape[-1]
                 self.__dict__.pop("feature_names_in_", None)
             return X
-        return validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1)
+        rows = validate_data(self, rows, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1)
+        return rows if shape is None else rows.reshape(-1, *shape)
 
 
 def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier:

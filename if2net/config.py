@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import torch
 
+from if2net import pictures
 from if2net.decision import RULES, RuleConfig
 from if2net.decision.gradient import INITIALISATIONS, PROJECTORS
-from if2net.encoder import PRESETS
+from if2net.encoder import INNATE, PRESETS
 from if2net.encoder.dense import ACTIVATIONS
 from if2net.encoder.sparse import SOLVERS
 from if2net.encoder.standardise import MODES
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, InputError, unknown
 
 REPRESENTATIONS = ("first", "per-task")
 DEVICES = ("auto", "cpu", "cuda")
@@ -38,8 +39,12 @@ class Config:
     if2net.errors.ConfigurationError: There is no rule 'analytical'; did you mean 'analytic'? Known: ...
     """
 
+    # "auto" is the small innate encoder for pictures, and the wide one for everything else.
+    encoder: str = "auto"
+    # The innate encoders.
+    image_shape: str | None = None  # of flat rows that are pictures, such as 28x28 or 32x32x3
+    flips: bool = True  # whether a picture is learned and predicted together with its mirror image
     # Algorithm 1. None means the value of the preset.
-    encoder: str = "wide"
     width: int | None = None  # nodes of the last hidden layer; by the number of inputs when None
     layers: str | None = None  # groups x nodes per layer, such as 10x10,10x10,200x10
     activation: str | None = None  # relu, tanh or sigmoid
@@ -79,7 +84,7 @@ class Config:
             ("solver of the tweak", self.solver, SOLVERS),
         )
         for kind, name, known in (
-            ("encoder", self.encoder, PRESETS),
+            ("encoder", self.encoder, ("auto", *PRESETS, *INNATE)),
             ("rule", self.rule, RULES),
             ("representation", self.representation, REPRESENTATIONS),
             ("projector", self.projector, PROJECTORS),
@@ -90,6 +95,10 @@ class Config:
         ):
             if name not in known:
                 raise unknown(kind, name, known)
+        if self.image_shape is not None:
+            pictures.parse_shape(self.image_shape)
+        if self.encoder in INNATE and (given := self._dense_settings()):
+            raise ConfigurationError(f"The encoder {self.encoder} has no setting {given[0]}; leave it out.")
         if self.ridge is not None and not self.ridge > 0:
             raise ConfigurationError(f"The ridge must be positive, not {self.ridge}.")
         if not 0 <= self.holdout < 1:
@@ -141,6 +150,28 @@ class Config:
         return cls.of(**settings)
 
     @property
+    def shape(self) -> pictures.Shape | None:
+        """The shape of the pictures that the innate encoder takes; None for other encoders."""
+        return pictures.parse_shape(self.image_shape) if self.image_shape and self.encoder in INNATE else None
+
+    def for_samples(self, shape: pictures.Shape | None) -> Config:
+        """Return the settings with an encoder in the place of "auto", for pictures of this shape or for rows (None).
+
+        >>> Config().for_samples((28, 28, 1)).encoder, Config().for_samples(None).encoder
+        ('innate', 'wide')
+        """
+        image_shape = self.image_shape or (shape and pictures.format_shape(shape))
+        encoder = self.encoder
+        if encoder == "auto":
+            encoder = "innate" if image_shape and not self._dense_settings() else "wide"
+        if encoder in INNATE and not image_shape:
+            raise InputError(
+                f"The encoder {encoder} needs pictures, in arrays of N×H×W or N×H×W×C or in tensors of N×C×H×W; "
+                "for pictures in flat rows, give image_shape, such as 28x28."
+            )
+        return replace(self, encoder=encoder, image_shape=image_shape if encoder in INNATE else self.image_shape)
+
+    @property
     def torch_dtype(self) -> torch.dtype:
         return torch.float64 if self.dtype == "float64" else torch.float32
 
@@ -151,6 +182,9 @@ class Config:
     def encoder_overrides(self) -> dict[str, Any]:
         names = ("width", "layers", "activation", "standardise", "tweaked", "strength", "solver", "scale", "follow")
         return {name: getattr(self, name) for name in (*names, "direct")}
+
+    def _dense_settings(self) -> list[str]:
+        return [name for name, value in self.encoder_overrides().items() if value is not None]
 
     def rule_config(self) -> RuleConfig:
         return RuleConfig(**{setting.name: getattr(self, setting.name) for setting in fields(RuleConfig)})

@@ -14,7 +14,7 @@ from torch import Tensor
 from if2net.contents import Contents
 from if2net.decision.calibration import temperature
 from if2net.decision.projector import free_share, projector
-from if2net.decision.statistics import Statistics
+from if2net.decision.statistics import Statistics, rows_per_sample
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
 
@@ -22,7 +22,8 @@ from if2net.errors import ConfigurationError, ModelFileError
 # times as many: the factorisation for the choice is then small beside the one of all features.
 CHOOSING_FEATURES = 2048
 
-# V, the class (column of Q) of each row, and the mask of the held-out rows.
+# V, the class (column of Q) of each sample, and the mask of the held-out samples. A sample has one row of V, or, for
+# the analytic rule, the same number of rows as every other: see `rows_per_sample`.
 Block = tuple[Tensor, Tensor, Tensor]
 # What a rule reports while it works: task, epoch, loss and tr(P)/S.
 Progress = dict[str, float]
@@ -33,16 +34,24 @@ Report = Callable[[Progress], None]
 class RuleConfig:
     """The settings of Algorithm 2. The analytic rule reads the first two, the gradient and EWC rules the others."""
 
-    ridge: float | None = None  # relative to tr(G)/S; chosen on held-out statistics when None
-    holdout: float = 0.1  # share of the samples, selected by their content, that choose the ridge
+    ridge: float | None = (
+        None  # relative to tr(G)/S; chosen on held-out statistics when None
+    )
+    holdout: float = (
+        0.1  # share of the samples, selected by their content, that choose the ridge
+    )
     alpha: float = 0.1  # the projector's α; the paper's value
     projector: str = "exact"  # or `recursive`, the paper's; or `batch-mean`, OWM's
     initialisation: str = "analytic"  # of the first task (Remark 1); or `random`
-    initial_samples: int | None = None  # samples of the first task that it uses; all when None
+    initial_samples: int | None = (
+        None  # samples of the first task that it uses; all when None
+    )
     mu: float = 2.0**-30  # μ of Remark 1; the paper's value
     epochs: int = 5
     batch_size: int = 64
-    step: float = 1.0  # as a share of 1/λmax of the projected curvature; it diverges above 2
+    step: float = (
+        1.0  # as a share of 1/λmax of the projected curvature; it diverges above 2
+    )
     fisher: float = 100.0  # weight of the EWC penalty
     seed: int = 0
 
@@ -82,9 +91,17 @@ class DecisionLayer(ABC):
     is as it was.
     """
 
-    exact: ClassVar[bool] = False  # whether forgetting and merging equal training on the remaining or joined data
+    exact: ClassVar[bool] = (
+        False  # whether forgetting and merging equal training on the remaining or joined data
+    )
 
-    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
+    def __init__(
+        self,
+        width: int,
+        config: RuleConfig,
+        dtype: torch.dtype,
+        device: torch.device | str,
+    ) -> None:
         self.config = config
         self.dtype, self.device = dtype, device
         self.total = Statistics(width, dtype, device)
@@ -136,10 +153,17 @@ class DecisionLayer(ABC):
         return self._temperature
 
     @abstractmethod
-    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
+    def learn(
+        self,
+        task: Task,
+        commit: Callable[[DecisionLayer], None],
+        report: Report | None = None,
+    ) -> None:
         """Learn a task."""
 
-    def forget(self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
+    def forget(
+        self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]
+    ) -> None:
         """Remove samples. `commit` also receives the columns of the classes that still have samples."""
         raise ConfigurationError("Only the analytic rule can forget exactly.")
 
@@ -172,7 +196,9 @@ class DecisionLayer(ABC):
         yield from ()
 
     @classmethod
-    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+    def contents(
+        cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype
+    ) -> Contents:
         """Return what `tensors` and `solved_tensors` yield for a layer of this size. Nothing is computed for it."""
         held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
         total = Statistics.contents("total", width, classes, dtype)
@@ -184,16 +210,24 @@ class DecisionLayer(ABC):
             raise ModelFileError("More samples are held out than were learned.")
         for name, part in (("total", self.total), ("held", self.held)):
             G = unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
-            parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}
-            part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
+            parts = {
+                f"{name}.G": G,
+                f"{name}.Q": tensors[f"{name}.Q"],
+                f"{name}.counts": tensors[f"{name}.counts"],
+            }
+            part.restore(
+                name, {key: tensor.to(self.device) for key, tensor in parts.items()}
+            )
         self._changed()
 
-    def _held_part(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return what `held` counts of a block.
+    def _held_part(
+        self, V: Tensor, y: Tensor, held: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return what `held` counts of a block: the first row of each held-out sample.
 
         On a GPU that is all rows with a mask: selecting the rows would make the host wait for their number.
         """
-        some = V[:, self.features]
+        some = V[:: rows_per_sample(V, y), self.features]
         if V.device.type == "cuda":
             return some, y, held
         rows = held.nonzero().flatten()

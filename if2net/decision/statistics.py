@@ -88,7 +88,10 @@ class Statistics:
         self.Q, self.counts = self.Q[:, columns].contiguous(), self.counts[columns]
 
     def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
-        """Count samples V of the classes y; with a mask, only the rows that it selects."""
+        """Count samples V of the classes y; with a mask, only those that it selects.
+
+        A sample may have further rows, which follow its first one and count in G alone.
+        """
         self._count(V, y, mask, 1)
 
     def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
@@ -111,13 +114,21 @@ class Statistics:
         """Return the statistics of some features and classes; G is a view where that is all features."""
         part = Statistics(0)
         part.Q, part.counts = self.Q[features, classes], self.counts[classes]
-        part.G = self.G if (features.step or 1) == 1 else self.G[features, features].contiguous()
+        part.G = (
+            self.G
+            if (features.step or 1) == 1
+            else self.G[features, features].contiguous()
+        )
         return part
 
     def without(self, other: Statistics) -> Statistics:
         """Return these statistics minus others of the same classes."""
         rest = Statistics(0)
-        rest.G, rest.Q, rest.counts = self.G - other.G, self.Q - other.Q, self.counts - other.counts
+        rest.G, rest.Q, rest.counts = (
+            self.G - other.G,
+            self.Q - other.Q,
+            self.counts - other.counts,
+        )
         return rest
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
@@ -132,12 +143,16 @@ class Statistics:
         return {
             f"{prefix}.G": Part((width * (width + 1) // 2,), dtype),
             f"{prefix}.Q": Part((width, classes), dtype),
-            f"{prefix}.counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
+            f"{prefix}.counts": Part(
+                (classes,), torch.int64, least=0, most=MOST_SAMPLES
+            ),
         }
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` yielded."""
-        self.G, self.Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
+        self.G, self.Q, self.counts = (
+            tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts")
+        )
 
     def _count(self, V: Tensor, y: Tensor, mask: Tensor | None, sign: int) -> None:
         if len(V) == 0:
@@ -157,13 +172,27 @@ class Statistics:
 
 def _add_class_sums(Q: Tensor, V: Tensor, y: Tensor, sign: int) -> None:
     """Q += ±VᵀY, each sample added to its class, always in the same order."""
-    if V.device.type == "cuda":  # `index_add_` has no fixed order there, and `unique` makes the host wait
-        Q.add_(V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign)
+    V = V[:: rows_per_sample(V, y)]
+    if (
+        V.device.type == "cuda"
+    ):  # `index_add_` has no fixed order there, and `unique` makes the host wait
+        Q.add_(
+            V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign
+        )
         return
     present, place = y.unique(return_inverse=True)
-    Q[:, present] += V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
+    Q[:, present] += (
+        V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
+    )
+
+
+def rows_per_sample(V: Tensor, y: Tensor) -> int:
+    """Return how many rows of V each sample has. The first one has its label, and the others have the target zero."""
+    return max(1, len(V) // max(1, len(y)))
 
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
     """Return Y, samples × classes."""
-    return torch.zeros(len(y), classes, dtype=dtype, device=y.device).scatter_(1, y.unsqueeze(1), 1.0)
+    return torch.zeros(len(y), classes, dtype=dtype, device=y.device).scatter_(
+        1, y.unsqueeze(1), 1.0
+    )

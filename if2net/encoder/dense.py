@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from if2net import inputs
 from if2net.accelerate.products import Factor, product
 from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
@@ -150,6 +151,18 @@ class DenseEncoder:
         """Return `encode` as a function for many batches, with the weights prepared once."""
         layers = _layers(tweak or self.weights)
         return lambda X: self._encoded(X, layers)
+
+    def counting(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
+        """Return the function whose rows are counted: here the same as `encoding`."""
+        return self.encoding(tweak)
+
+    def fits(self, X: Tensor) -> Tensor:
+        """Return, as a tensor on the device, whether no value of X is too large."""
+        return self.farthest(X) <= inputs.largest(X.dtype)
+
+    def check(self, X: Tensor) -> None:
+        """Raise an error where a value of X is too large."""
+        inputs.check_range(float(self.farthest(X)), X.dtype)
 
     def farthest(self, X: Tensor) -> Tensor:
         """Return the largest standardised value of X, as a tensor on the device."""

@@ -1,0 +1,151 @@
+"""Pictures: which encoder they get, in which forms they can be given, and that nothing else changes."""
+
+import numpy as np
+import pytest
+import torch
+
+from if2net import IF2NetClassifier, load
+from if2net.config import Config
+from if2net.errors import ConfigurationError, InputError
+from if2net.learner import IF2Net
+
+
+@pytest.fixture(scope="module")
+def data():
+    random = np.random.default_rng(0)
+    y = np.repeat(["bars", "columns", "squares"], 12)
+    X = random.integers(0, 60, size=(36, 24, 25, 3), dtype=np.uint8)
+    X[:12, 4:8] += 150
+    X[12:24, :, 4:8] += 150
+    X[24:, 8:16, 8:16] += 150
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def learned(data):
+    return IF2Net(device="cpu").learn(*data)
+
+
+def scores(net, X):
+    return net.scores(X).numpy()
+
+
+def test_pictures_get_the_innate_encoder_and_rows_the_wide_one(learned, data):
+    X, y = data
+    assert (learned.config.encoder, learned.config.image_shape) == ("innate", "24x25x3")
+    assert (learned.predict(X) == y).all()
+    assert learned.samples == 36
+    assert IF2Net(device="cpu").learn(np.eye(4), [0, 0, 1, 1]).config.encoder == "wide"
+
+
+def test_dense_encoders_take_pictures_as_rows(data):
+    X, y = data
+    for settings in ({"encoder": "wide"}, {"width": 50}, {"encoder": "linear"}):
+        net = IF2Net(device="cpu", **settings).learn(X, y)
+        assert net.config.encoder in ("wide", "linear")
+        np.testing.assert_array_equal(scores(net, X), scores(net, X.reshape(36, -1)))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda X: torch.from_numpy(X).permute(0, 3, 1, 2),
+        lambda X: X.reshape(len(X), -1),
+        lambda X: X.astype(np.float64),
+        lambda X: np.concatenate([X, np.full_like(X[..., :1], 255)], axis=3),
+    ],
+    ids=["tensor", "flat rows", "float64", "alpha"],
+)
+def test_every_form_of_the_same_pictures_gives_the_same_scores(learned, data, form):
+    np.testing.assert_array_equal(scores(learned, form(data[0][:5])), scores(learned, data[0][:5]))
+
+
+def test_flat_rows_need_their_shape(learned, data):
+    X, y = data
+    rows = X.reshape(36, -1)
+    classifier = IF2NetClassifier(device="cpu", config={"image_shape": (24, 25, 3)}).fit(rows, y)
+    np.testing.assert_allclose(classifier.decision_function(rows[:5]), scores(learned, X[:5]), atol=1e-4)
+    with pytest.raises(InputError, match="needs pictures"):
+        IF2Net(encoder="innate", device="cpu").learn(rows, y)
+    with pytest.raises(InputError, match="but X has 1,800 features"):
+        IF2Net(image_shape="28x28", device="cpu").learn(rows, y)
+
+
+def test_a_classifier_is_saved_without_the_weights_and_loaded(data, tmp_path):
+    X, y = data
+    classifier = IF2NetClassifier(device="cpu").fit(X, y)
+    classifier.save(tmp_path / "model.if2")
+    again = load(tmp_path / "model.if2", device="cpu")
+    assert again.get_params()["encoder"] == "innate"
+    assert again.n_features_in_ == 1800
+    np.testing.assert_array_equal(again.predict_proba(X[:5]), classifier.predict_proba(X[:5]))
+    assert not [name for name in again.learner_.frozen_tensors() if "weights" in name]
+
+
+def test_forgotten_pictures_leave_nothing_behind(data):
+    X, y = data
+    rest = np.arange(36) % 3 > 0
+    both = IF2Net(device="cpu", ridge=0.1).learn(X, y).forget(X[~rest], y[~rest])
+    np.testing.assert_allclose(
+        scores(both, X), scores(IF2Net(device="cpu", ridge=0.1).learn(X[rest], y[rest]), X), atol=1e-4
+    )
+
+
+def test_learners_of_pictures_merge(learned, data):
+    X, y = data
+    merged = learned.fork().learn(X[::2], y[::2]).merge(learned.fork().learn(X[1::2], y[1::2]))
+    np.testing.assert_allclose(scores(merged, X[:5]), scores(learned, X[:5]), atol=1e-3)
+    new = IF2Net(device="cpu").merge(learned)
+    assert new.config.image_shape == "24x25x3"
+    np.testing.assert_allclose(scores(new, X[:5]), scores(learned, X[:5]), atol=1e-4)
+
+
+def test_batches_of_pictures_are_learned_as_one_task(learned, data):
+    X, y = data
+    net = IF2Net(device="cpu").learn((X[part], y[part]) for part in np.split(np.arange(36), 3))
+    np.testing.assert_allclose(scores(net, X[:5]), scores(learned, X[:5]), atol=1e-3)
+
+
+def test_a_few_pictures_update_a_model_as_if_it_had_learned_them_at_once(data, monkeypatch):
+    monkeypatch.setattr("if2net.decision.analytic.NEW_SHARE", 1.0)
+    X, y = data
+    net = IF2Net(device="cpu", ridge=0.1).learn(X[1:], y[1:]).learn(X[:1], y[:1])
+    _ = net.scores(X[:1])
+    net.learn(X[:2], y[:2])
+    expected = IF2Net(device="cpu", ridge=0.1).learn(np.concatenate([X, X[:2]]), np.concatenate([y, y[:2]]))
+    np.testing.assert_allclose(scores(net, X), scores(expected, X), atol=1e-2)
+
+
+def test_pictures_that_cannot_be_used_change_nothing(learned, data):
+    X, y = data
+    before, numbers = scores(learned, X[:3]), X.astype(np.float32)
+    for wrong in (
+        X[:, :20],
+        X[..., :1],
+        X / np.float32(255),
+        X.astype(np.float32) - 128,
+        X.astype(np.float32) * np.nan,
+    ):
+        for action in (learned.learn, learned.forget):
+            with pytest.raises(InputError):
+                action(wrong, y)
+        with pytest.raises(InputError):
+            learned.predict(wrong)
+    np.testing.assert_array_equal(scores(learned, X[:3]), before)
+    new = IF2Net(device="cpu")
+    with pytest.raises(InputError, match="scale them"):
+        new.learn(numbers - 128, y)
+    assert new.config.encoder == "auto"
+
+
+def test_settings_of_other_encoders_are_refused():
+    with pytest.raises(ConfigurationError, match="no setting width"):
+        Config(encoder="innate", width=100)
+    with pytest.raises(ConfigurationError, match="image_shape"):
+        Config(image_shape="28")
+
+
+@pytest.mark.slow
+def test_the_gradient_rule_learns_pictures(data):
+    net = IF2Net(device="cpu", rule="gradient", epochs=1).learn(*data)
+    assert (net.predict(data[0]) == data[1]).mean() > 0.9
