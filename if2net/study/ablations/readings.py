@@ -8,7 +8,7 @@ from statistics import fmean
 
 from if2net.study.ablations.cells import Entry
 from if2net.study.bench import metrics
-from if2net.study.bench.protocol import PROTOCOLS, accuracies
+from if2net.study.bench.protocol import AMONG_ALL, PROTOCOLS, accuracies
 from if2net.study.data import Task
 from if2net.study.methods import Method
 
@@ -18,17 +18,17 @@ REPRESENTATIONS = {"agnostic": "first", "aware": "per-task", "transductive": "pe
 
 
 def readings_of(protocol: str) -> list[Reading]:
-    """The variants of a protocol."""
-    return [(protocol, variant) for variant in PROTOCOLS[protocol]]
+    """The variants of a protocol; under aware only the representation of the task is given, not its classes."""
+    return [(protocol, variant) for variant in ([AMONG_ALL] if protocol == "aware" else PROTOCOLS[protocol])]
 
 
 def label(reading: Reading) -> str:
     """Protocol and variant in one.
 
-    >>> label(("aware", "")), label(("transductive", "tasks mixed"))
+    >>> label(("aware", AMONG_ALL)), label(("transductive", "tasks mixed"))
     ('aware', 'transductive, tasks mixed')
     """
-    return ", ".join(part for part in reading if part)
+    return ", ".join(part for part in reading if part and part != AMONG_ALL)
 
 
 # Representation → the protocols that one learned model can be read under.

@@ -105,10 +105,13 @@ def _image_parts(
 ) -> tuple[Part, ...]:
     """Agnostic, on the features of a backbone that has not seen the classes: the paper's protocol for images.
 
-    The memory is the paper's. Tasks are small, so 300 steps are at least several epochs.
+    The memory is the paper's. Tasks are small, so 300 steps are at least several epochs. Joint and OWM have the
+    settings with which the committed results were made.
     """
     everyone = (*BOUNDS, *methods, *PEERS, "if2net")
-    own = [(None, "memory", memory), (None, "steps", 300), *(own or [])]
+    owm = {"classes": 1, "hidden": 400, "depth": 3, "epochs": 10}
+    kept: Given = [("joint", "rate", 0.01), *(("owm", key, value) for key, value in owm.items())]
+    own = [(None, "memory", memory), (None, "steps", 300), *kept, *(own or [])]
     return tuple(Part(scenario, "agnostic", everyone, own=own) for scenario in scenarios)
 
 

@@ -1,7 +1,7 @@
 """The three protocols: the knowledge that a prediction may use, and the row of R under each.
 
 agnostic      the sample and the model alone; the headline
-aware         also the task, which the evaluator passes
+aware         also the task, which the evaluator passes: every method answers with one of its classes
 transductive  also the rest of the batch. It is reported twice, with one task per batch and with the tasks mixed; the
               difference is the leak through the batch.
 """
@@ -22,6 +22,8 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
     "aware": ("",),
     "transductive": ("one task per batch", "tasks mixed"),
 }
+# A variant of aware that the ablations read: the task selects the representation, and every class is an answer.
+AMONG_ALL = "among all classes"
 
 
 def check_protocol(name: str) -> None:
@@ -51,7 +53,10 @@ def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: s
     if variant == "tasks mixed":
         return _mixed(method, tasks)
     if protocol == "aware":
-        return [method.predict(task.test_X, task=place) for place, task in enumerate(tasks)]
+        return [
+            method.predict(task.test_X, task=place, classes=None if variant == AMONG_ALL else task.classes)
+            for place, task in enumerate(tasks)
+        ]
     return [method.predict(task.test_X, transductive=protocol == "transductive") for task in tasks]
 
 

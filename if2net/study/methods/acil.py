@@ -11,17 +11,18 @@ from if2net.decision.projector import RecursiveProjector
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.methods.common.discriminants import Linear
-from if2net.study.methods.common.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
 
 
 @dataclass(frozen=True)
-class ACILSettings:
+class ACILSettings(StatisticalSettings):
     """The defaults of the authors' code."""
 
     width: int = 8192  # of the buffer layer
     gamma: float = 0.1  # γ, the ridge
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.gamma <= 0:
             raise ConfigurationError(f"The ridge gamma must be positive, but it is {self.gamma}.")
 
@@ -45,7 +46,10 @@ class ACIL(Statistical):
 
     def encoding(self) -> EncoderConfig:
         return EncoderConfig(
-            layers=(Blocks(self.settings.width, 1),), distribution="uniform", scale=self.inputs**-0.5
+            layers=(Blocks(self.settings.width, 1),),
+            distribution="uniform",
+            scale=self.inputs**-0.5,
+            standardise=self.settings.standardise,
         )
 
     def add(self, V: Tensor, y: Tensor) -> None:

@@ -18,11 +18,11 @@ from if2net.study.methods.common.discriminants import (
     whitening,
     within_covariance,
 )
-from if2net.study.methods.common.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
 
 
 @dataclass(frozen=True)
-class FeCAMSettings:
+class FeCAMSettings(StatisticalSettings):
     """The authors' values for many samples per class."""
 
     diagonal: float = 1.0  # γ₁ of the shrinkage
@@ -36,8 +36,8 @@ class FeCAM(Statistical):
     The distance uses the correlation matrix of the shrunk class covariance (`_whitening`, `mahalanobis`), and an
     S × S matrix is kept per class. As in the authors' code, features and means are scaled to length 1. Departures:
     the mean is that of the transformed features, not the transform of the mean; the covariances of all tasks are
-    used, including the first. If the inputs of the first task are never negative, as after a ReLU, they go through
-    Tukey's transform; otherwise they are standardised instead.
+    used, including the first. If the inputs of the first task are never negative, as after a ReLU, `standardise=auto`
+    means Tukey's transform; otherwise they are standardised instead.
     """
 
     name = "fecam"
@@ -45,7 +45,7 @@ class FeCAM(Statistical):
     Settings = FeCAMSettings
 
     def start(self, X: Tensor) -> None:
-        nonnegative = bool((X >= 0).all())
+        nonnegative = self.settings.standardise == "auto" and bool((X >= 0).all())
         if nonnegative:
             self.encoder.config = replace(self.encoder.config, standardise="none")
         super().start(X)

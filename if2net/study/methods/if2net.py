@@ -41,8 +41,12 @@ class IF2NetMethod(Method):
             _ = self.net.decision.beta  # solved here, so that it is timed as learning
         self.tasks += 1
 
-    def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        return self.net.predict(X, task=task, transductive=transductive)
+    def class_scores(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        seen = self.net.scores(X, task=task, transductive=transductive)
+        labels = torch.as_tensor(self.net.classes, device=seen.device)
+        scores = seen.new_full((len(seen), int(labels.max()) + 1), -torch.inf)
+        scores[:, labels] = seen
+        return scores
 
     def tensors(self) -> dict[str, Tensor]:
         return self.net.tensors()

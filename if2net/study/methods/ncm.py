@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from if2net.study.methods.common.discriminants import Linear, class_means, nearest_mean
 from if2net.study.methods.common.statistical import Statistical
-
-
-@dataclass(frozen=True)
-class NearestClassMeanSettings:
-    """NCM has no settings."""
 
 
 class NearestClassMean(Statistical):
@@ -21,7 +14,6 @@ class NearestClassMean(Statistical):
 
     name = "ncm"
     summary = "nearest class mean; keeps only sums"
-    Settings = NearestClassMeanSettings
     gram = False
 
     def classifier(self) -> Linear:

@@ -60,9 +60,8 @@ class BroadLearning(Method):
     def classes(self) -> int:
         return self.state["beta"].shape[1] if self.tasks else 0
 
-    def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        labels = [(self._respond(part) @ self.state["beta"]).argmax(dim=1) for part in self._scaled(X).split(4096)]
-        return torch.cat(labels).cpu().numpy()
+    def class_scores(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        return torch.cat([self._respond(part) @ self.state["beta"] for part in self._scaled(X).split(4096)])
 
     def tensors(self) -> dict[str, Tensor]:
         return self.state

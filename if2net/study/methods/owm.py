@@ -8,8 +8,15 @@ import torch
 from torch import Tensor
 
 from if2net.decision.projector import RecursiveProjector, healthy
-from if2net.errors import NumericalError
-from if2net.study.methods.common.network import append_ones, gradient, linear_layers, run_layers, set_gradient
+from if2net.errors import ConfigurationError, NumericalError
+from if2net.study.methods.common.network import (
+    Network,
+    append_ones,
+    gradient,
+    linear_layers,
+    run_layers,
+    set_gradient,
+)
 from if2net.study.methods.common.trainer import Trainer, TrainerSettings
 
 LARGEST_NORM = 10.0  # the gradient of a layer is clipped to this norm before it is projected
@@ -17,9 +24,12 @@ LARGEST_NORM = 10.0  # the gradient of a layer is clipped to this norm before it
 
 @dataclass(frozen=True)
 class OWMSettings(TrainerSettings):
-    """The authors' values for MNIST, except where noted. Within a task α falls from `alpha` to `alpha · decay`."""
+    """The authors' network and values for MNIST. Within a task α falls from `alpha` to `alpha · decay`."""
 
-    epochs: int = 10  # the authors use 20
+    classes: int = 10  # rows of the head from the start; a stream with more classes adds them as they come
+    hidden: int = 800
+    depth: int = 2
+    epochs: int = 20
     batch_size: int = 40
     rate: float = 0.2  # the projector shrinks gradients, so that 0.01 would learn too little
     input_alpha: float = 0.9
@@ -28,14 +38,18 @@ class OWMSettings(TrainerSettings):
     hidden_decay: float = 0.1
     output_alpha: float = 0.6
 
+    def __post_init__(self) -> None:
+        if self.scope != "seen":
+            raise ConfigurationError("The loss of OWM is over all rows of the head; leave its scope at `seen`.")
+
 
 class OWM(Trainer):
     """Project the gradient of each layer onto the directions that its past inputs do not use.
 
-    The loss is plain cross-entropy; its gradient g in each layer becomes gP (`before_step`). Every step updates
-    P ← P − kkᵀ/(α + x̄ᵀk) with k = Px̄, where x̄ is the mean input of the batch with a 1 appended for the bias.
-    Momentum acts on projected gradients. The network and one P per layer are kept between tasks. Departure: the head
-    grows with the classes, where the original has rows for all classes from the start.
+    The loss is plain cross-entropy over all rows of the head, including those of classes to come, as in the authors'
+    code; its gradient g in each layer becomes gP (`before_step`). Every step updates P ← P − kkᵀ/(α + x̄ᵀk) with
+    k = Px̄, where x̄ is the mean input of the batch with a 1 appended for the bias. Momentum acts on projected
+    gradients. The network and one P per layer are kept between tasks.
     """
 
     name = "owm"
@@ -43,7 +57,11 @@ class OWM(Trainer):
     Settings = OWMSettings
     graph_safe = True
 
+    def build(self, classes: int) -> Network:
+        return super().build(max(classes, self.settings.classes))
+
     def begin(self, X: Tensor, y: Tensor) -> None:
+        self.state["seen"] = y.max() + 1
         self.steps = self.batches(len(X)) * self.epochs(len(X))
         self.steps_done = torch.zeros((), dtype=torch.float64, device=self.device)
         self.projectors = []
@@ -82,6 +100,10 @@ class OWM(Trainer):
             *[hidden] * (settings.depth - 1),
             settings.output_alpha,
         ]
+
+    def scores(self, X: Tensor) -> Tensor:
+        """The logits of the classes seen so far."""
+        return super().scores(X)[:, : int(self.state["seen"])]
 
     def finish(self, X: Tensor, y: Tensor) -> None:
         for place, projector in enumerate(self.projectors):

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from if2net.errors import ConfigurationError
 from if2net.study.methods.common.discriminants import Linear, class_means, linear_discriminant, within_covariance
-from if2net.study.methods.common.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
 
 
 @dataclass(frozen=True)
-class StreamingLDASettings:
+class StreamingLDASettings(StatisticalSettings):
     shrinkage: float = 1e-4  # ε of (1 − ε)Σ + εI; the authors' value
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0 < self.shrinkage <= 1:
             raise ConfigurationError(f"The shrinkage must be above 0 and at most 1, but it is {self.shrinkage}.")
 

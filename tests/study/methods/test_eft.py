@@ -46,10 +46,11 @@ def test_a_later_task_trains_its_transforms_but_no_shared_layer():
 
 
 def test_the_branch_equals_the_equation():
-    method = learned(TASKS[:2], depth=1)
+    method = learned(TASKS[:2], depth=1, hidden=32)
     X, layer, transform = torch.from_numpy(TASKS[0][0]), method.network.hidden[0], method.network.transforms[1][0]
-    z = transform.scale * (X @ layer.weight.T + layer.bias) + transform.shift
-    z = (z - z.mean(dim=1, keepdim=True)) / (z.var(dim=1, keepdim=True, unbiased=False) + 1e-5).sqrt()
+    assert transform.mix.shape == (2, 16, 16)
+    z = (X @ layer.weight.T + layer.bias) @ torch.block_diag(*transform.mix) + transform.shift
+    z = (z - transform.norm.running_mean) / (transform.norm.running_var + 1e-5).sqrt()
     wanted = torch.relu(z * transform.norm.weight + transform.norm.bias)
     torch.testing.assert_close(method.network.branch(X, 1), wanted)
 
@@ -59,6 +60,7 @@ def test_the_loss_separates_features_up_to_a_distance_of_one():
     X, y = (torch.from_numpy(part) for part in TASKS[2])
     method._add_classes(6)
     method.begin(X, y)
+    method.network.eval()  # the statistics of the batch would differ from those of the earlier tasks
     features = [method.network.branch(X, task).detach() for task in range(3)]
     distances = [float((features[2] - earlier).square().sum().sqrt()) / len(X) for earlier in features[:2]]
     assert distances[1] == 0  # the new transforms start as copies of the previous ones
@@ -79,3 +81,9 @@ def test_the_task_with_the_least_entropy_decides():
 def test_the_scope_cannot_be_all_classes():
     with pytest.raises(ConfigurationError, match="leave its scope at `current`"):
         EFTSettings(scope="seen")
+
+
+def test_a_batch_of_one_sample_is_normalised_by_earlier_ones():
+    X, y = TASKS[0]
+    method = learned([(X[:9], y[:9])], batch_size=4)
+    assert all(bool(buffer.isfinite().all()) for buffer in method.network.buffers())

@@ -54,8 +54,8 @@ def brief(name):
 @pytest.fixture(scope="module")
 def trained(name):
     """The method after 0 to 5 tasks, trained well enough to be accurate."""
-    if name == "eft":  # its classifiers need more steps to become certain
-        return train(name, ENOUGH | {"steps": 300}, TASKS)
+    if name == "eft":  # its classifiers need more steps to become certain, and decay not to be too certain
+        return train(name, ENOUGH | {"steps": 300, "decay": 0.02}, TASKS)
     usual = getattr(METHODS[name].Settings, "rate", None) == 0.01
     return train(name, ENOUGH | FASTER if usual else ENOUGH, TASKS)
 
@@ -100,6 +100,15 @@ def test_predictions_depend_on_the_sample_alone(trained):
     one_by_one = np.concatenate([method.predict(row[None]) for row in X])
     np.testing.assert_array_equal(one_by_one, method.predict(X))
     np.testing.assert_array_equal(one_by_one[::-1], method.predict(X[::-1].copy()))
+
+
+def test_told_the_task_every_method_answers_with_one_of_its_classes(trained):
+    for place, task in enumerate(TASKS[:2]):
+        told = trained[2].predict(task.test_X, task=place, classes=task.classes)
+        assert set(told) <= set(task.classes)
+        agnostic = trained[2].predict(task.test_X)
+        inside = np.isin(agnostic, task.classes)
+        np.testing.assert_array_equal(told[inside], agnostic[inside])
 
 
 def test_the_same_seed_gives_the_same_state(name, brief):

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from if2net.decision.projector import projector
-from if2net.errors import NumericalError
+from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.methods.common.network import gradient, linear_layers
 from if2net.study.methods.owm import OWM, OWMSettings
 
@@ -76,3 +76,21 @@ def test_projectors_stay_symmetric_and_shrink_with_each_task():
 def test_divergence_raises_an_error_that_says_what_to_do():
     with pytest.raises(NumericalError, match=r"smaller rate"):
         trained(rate=1e30)
+
+
+def test_the_head_has_rows_for_classes_to_come_which_are_trained_but_never_predicted():
+    method = trained(tasks=1, classes=5)
+    assert method.network.classes == 5
+    X = torch.randn(40, 6, generator=torch.Generator().manual_seed(2))
+    assert method.scores(X).shape == (40, 2)
+    logits = method.network(X + 0.5)
+    assert logits[:, 2:].mean() < logits[:, :2].mean()
+
+
+def test_more_classes_than_rows_add_rows():
+    assert trained(tasks=3, classes=4).scores(torch.zeros(1, 6)).shape == (1, 6)
+
+
+def test_the_loss_cannot_be_over_the_current_classes_alone():
+    with pytest.raises(ConfigurationError, match="leave its scope at `seen`"):
+        OWMSettings(scope="current")

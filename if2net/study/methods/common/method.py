@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -56,9 +57,25 @@ class Method(ABC):
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         """Learn the next task."""
 
+    def predict(
+        self,
+        X: np.ndarray,
+        *,
+        task: int | None = None,
+        classes: Sequence[int] | None = None,
+        transductive: bool = False,
+    ) -> np.ndarray:
+        """Predict the class of each sample, one of `classes` where they are given."""
+        scores = self.class_scores(X, task=task, transductive=transductive)
+        if classes is not None:
+            others = torch.ones(scores.shape[1], dtype=torch.bool, device=scores.device)
+            others[list(classes)] = False
+            scores = scores.masked_fill(others, -torch.inf)
+        return scores.argmax(dim=1).cpu().numpy()
+
     @abstractmethod
-    def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        """Predict the class of each sample. Only IF2Net uses `task` and `transductive`."""
+    def class_scores(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """One score per sample and class seen so far. Only IF2Net uses `task` and `transductive`."""
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:

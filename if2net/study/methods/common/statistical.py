@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -12,11 +13,22 @@ from torch import Tensor
 from if2net.decision.statistics import Statistics
 from if2net.encoder import DenseEncoder, EncoderConfig, encoder_config
 from if2net.encoder.rowwise import rowwise, rowwise_product
+from if2net.encoder.standardise import MODES
+from if2net.errors import unknown
 from if2net.learner import TWEAK_BLOCK
 from if2net.study.methods.common.discriminants import Linear
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 
 STATISTICS, STATE = "statistics.", "state."
+
+
+@dataclass(frozen=True)
+class StatisticalSettings:
+    standardise: str = "auto"  # the scale of the inputs, with the choices that IF2Net has
+
+    def __post_init__(self) -> None:
+        if self.standardise not in MODES:
+            raise unknown("way to standardise", self.standardise, MODES)
 
 
 class Statistical(Method):
@@ -28,6 +40,7 @@ class Statistical(Method):
     restored and counted. The classifier of a method, and so its equation, is in `classifier`.
     """
 
+    Settings = StatisticalSettings
     gram = True  # whether the classifier needs G
     solved: Linear  # the classifier after the last task
 
@@ -59,7 +72,7 @@ class Statistical(Method):
 
     def encoding(self) -> EncoderConfig:
         """The default encoder: standardised inputs."""
-        return encoder_config("linear", self.inputs, bias=False)
+        return encoder_config("linear", self.inputs, bias=False, standardise=self.settings.standardise)
 
     def start(self, X: Tensor) -> None:
         self.encoder.start(X)
@@ -96,9 +109,9 @@ class Statistical(Method):
         """The number of learned samples per class."""
         return torch.cat([part.counts for part in self.statistics])
 
-    def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
+    def class_scores(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> Tensor:
         scores = rowwise(lambda block: self.scores(self.features(block)), self._samples(X))
-        return scores.masked_fill(self.counts == 0, -torch.inf).argmax(dim=1).cpu().numpy()
+        return scores.masked_fill(self.counts == 0, -torch.inf)
 
     def tensors(self) -> dict[str, Tensor]:
         tensors = dict(self.encoder.tensors()) | {STATE + name: value for name, value in self.state.items()}

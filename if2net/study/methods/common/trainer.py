@@ -140,9 +140,8 @@ class Trainer(Method):
         return NumericalError(f"The training of {self.name} has diverged at a rate of {rate}. Set a smaller rate.")
 
     @torch.no_grad()
-    def predict(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        labels = [self.scores(part).argmax(dim=1) for part in self._samples(X).split(4096)]
-        return torch.cat(labels).cpu().numpy()
+    def class_scores(self, X: np.ndarray, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        return torch.cat([self.scores(part) for part in self._samples(X).split(4096)])
 
     def tensors(self) -> dict[str, Tensor]:
         network = {NETWORK + name: value.detach() for name, value in self.network.state_dict().items()}
