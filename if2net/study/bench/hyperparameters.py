@@ -1,4 +1,4 @@
-"""The settings from the committed searches, and the grids that were searched: hyperparameters.toml."""
+"""The settings from the committed searches, and the spaces that were searched: hyperparameters.toml."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from if2net.errors import ConfigurationError
 from if2net.images.learning import PICTURE_SETTINGS
-from if2net.study.bench.search import Grid
+from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
 from if2net.study.data import IMAGE_DATASETS, is_image_dataset
 
@@ -25,12 +25,12 @@ def searched(methods: Iterable[str], dataset: str, protocol: str, scope: str = "
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
 
-def grid(method: str) -> Grid:
-    """The default grid of a method."""
-    values = _file().get(method, {}).get("grid")
-    if values is None:
-        raise ConfigurationError(f"There is no grid for {method} to search; give one, such as rate=0.01,0.1.")
-    return {key: [str(value) for value in choices] for key, choices in values.items()}
+def space(method: str) -> tuple[Space, Given]:
+    """The search space of a method, and the settings that are fixed in it."""
+    entry = _file().get(method, {})
+    if "space" not in entry:
+        raise ConfigurationError(f"There is no space for {method} to search; give a grid, such as rate=0.01,0.1.")
+    return entry["space"], [(None, key, value) for key, value in entry.get("fixed", {}).items()]
 
 
 @cache

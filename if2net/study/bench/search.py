@@ -22,7 +22,13 @@ from if2net.study.pretraining.held_out import with_seed
 # Reported runs have seeds from 0 on. The stream of this seed is for searches only.
 SEARCH_SEED = 1_000_003
 
+FIRST_TASKS = 3  # of the stream, in a search of a space: forgetting shows there, and later tasks stay unseen
+TRIALS = 12  # per method and data set
+RUNGS = 12  # of a ladder, below and above its start
+
 Grid = dict[str, list[str]]
+# Setting → a ladder [start, factor] of the values start·factorᵏ, or the words to choose from, the start first.
+Space = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Search:
     fixed: Given
     tried: list[Trial]
     seed: int = SEARCH_SEED
+    tasks: int | None = None  # only the first tasks of the stream were learned
 
     @property
     def best(self) -> dict[str, dict[str, str]]:
@@ -66,6 +73,7 @@ class Search:
     def write(self, path: Path) -> None:
         """Write everything that was tried as JSON."""
         head = {"scenario": self.scenario, "protocol": self.protocol, "method": self.method, "seed": self.seed}
+        head |= {"tasks": self.tasks} if self.tasks else {}
         fixed = [list(setting) for setting in self.fixed]
         tried = [trial.as_dict() for trial in self.tried]
         write_json(path, {**head, "fixed": fixed, "tried": tried, "best": self.best})
@@ -103,20 +111,119 @@ def search(
     Under the transductive protocol, `best` has an entry for each variant.
     """
     scenario = with_seed(scenario, 0)  # an existing backbone will do, since the stream is not reported
-    tried = [Trial(dict(zip(grid, values, strict=True))) for values in itertools.product(*grid.values())]
-    work = []
-    for trial in tried:
-        combination: Given = [(None, key, value) for key, value in trial.settings.items()]
-        resolved = resolve([method], protocol, [*(fixed or []), *combination])
-        plan = Plan(scenario, resolved, (SEARCH_SEED,), protocol, device, validation=True)
-        work.append(Job(plan, None, method, SEARCH_SEED))
-    for place, outcome in results_of(attempt, work, loader, jobs):
-        tried[place] = replace(outcome, settings=tried[place].settings)
-        if show is not None:
-            show(tried[place])
+    planned = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    plans = [trial_plan(scenario, method, settings, protocol, fixed, device) for settings in planned]
+    tried = _try(plans, planned, loader, jobs, show)
     finished = Search(scenario.name, protocol, method, list(fixed or []), tried)
     _ = finished.best  # a search without any result is an error
     return finished
+
+
+def explore(
+    scenario: Scenario,
+    loader: Loader,
+    method: str,
+    space: Space,
+    *,
+    fixed: Given | None = None,
+    trials: int = TRIALS,
+    device: str = "cpu",
+    jobs: int = 1,
+    show: Callable[[Trial], None] | None = None,
+) -> Search:
+    """Climb in a space from its start: every value beside the best one is tried, so the best is at no edge."""
+    scenario, tried = with_seed(scenario, 0), list[Trial]()
+    while planned := proposals(method, space, tried, fixed, trials):
+        plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, FIRST_TASKS) for values in planned]
+        tried += _try(plans, planned, loader, jobs, show)
+    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, tasks=FIRST_TASKS)
+
+
+def proposals(
+    method: str, space: Space, tried: list[Trial], fixed: Given | None = None, trials: int = TRIALS
+) -> list[dict[str, str]]:
+    """The next settings to try: untried neighbours of the best so far, then points further away until `trials`.
+
+    An untried neighbour is tried even if the trials are used up; nothing is proposed once there is none.
+
+    >>> proposals("slda", {"shrinkage": [0.01, 10]}, [])
+    [{'shrinkage': '0.01'}]
+    >>> proposals("slda", {"shrinkage": [0.01, 10]}, [Trial({"shrinkage": "0.01"}, {"acc": 0.5})])
+    [{'shrinkage': '0.001'}, {'shrinkage': '0.1'}]
+    """
+    axes = {setting: _rungs(values) for setting, values in space.items()}
+    if not tried:
+        return [{setting: str(values[0]) for setting, values in space.items()}]
+    best = max(tried, key=lambda trial: trial.acc.get("acc", -1.0)).settings
+    seen = [trial.settings for trial in tried]
+
+    def distance(settings: dict[str, str]) -> int:
+        return sum(_steps(axes[key], space[key], settings[key], best[key]) for key in axes)
+
+    points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    for steps, ring in itertools.groupby(sorted(points, key=distance), key=distance):
+        if fresh := [point for point in ring if point not in seen and _is_possible(method, point, fixed)]:
+            return fresh if steps == 1 and len(tried) < 2 * trials else fresh[: max(0, trials - len(tried))]
+    return []
+
+
+def _rungs(values: list[Any]) -> list[str]:
+    """The words, or the values of the ladder. Whole numbers stay whole and positive.
+
+    >>> _rungs([5, 2])[10:15]
+    ['1280', '2560', '5120', '10240', '20480']
+    """
+    start, factor = values[0], values[1]
+    if isinstance(start, str):
+        return values
+    ladder = [start * factor**power for power in range(-RUNGS, RUNGS + 1)]
+    rounded = [max(1, round(rung)) if isinstance(start, int) else float(f"{rung:.3g}") for rung in ladder]
+    return [str(value) for value in dict.fromkeys(rounded)]
+
+
+def _steps(axis: list[str], values: list[Any], one: str, other: str) -> int:
+    """The number of rungs between two values; all words are beside each other."""
+    apart = abs(axis.index(one) - axis.index(other))
+    return min(apart, 1) if isinstance(values[0], str) else apart
+
+
+def _is_possible(method: str, settings: dict[str, str], fixed: Given | None) -> bool:
+    try:
+        resolve([method], "agnostic", [*(fixed or []), *((None, key, value) for key, value in settings.items())])
+    except ConfigurationError:  # the natural end of a ladder
+        return False
+    return True
+
+
+def trial_plan(
+    scenario: Scenario,
+    method: str,
+    settings: dict[str, str],
+    protocol: str,
+    fixed: Given | None,
+    device: str,
+    first: int | None = None,
+) -> Plan:
+    """The plan of one trial: held-back training data of the stream that is for searches only."""
+    given: Given = [*(fixed or []), *((None, key, value) for key, value in settings.items())]
+    resolved = resolve([method], protocol, given)
+    return Plan(scenario, resolved, (SEARCH_SEED,), protocol, device, validation=True, first=first)
+
+
+def _try(
+    plans: list[Plan],
+    planned: list[dict[str, str]],
+    loader: Loader,
+    jobs: int,
+    show: Callable[[Trial], None] | None,
+) -> list[Trial]:
+    tried = [Trial(settings) for settings in planned]
+    work = [Job(plan, None, next(iter(plan.settings)), SEARCH_SEED) for plan in plans]
+    for place, outcome in results_of(attempt, work, loader, jobs):
+        tried[place] = replace(outcome, settings=planned[place])
+        if show is not None:
+            show(tried[place])
+    return tried
 
 
 def attempt(

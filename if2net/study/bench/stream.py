@@ -37,6 +37,7 @@ class Plan:
     protocol: str = "agnostic"
     device: str = "cpu"
     validation: bool = False
+    first: int | None = None  # only the first tasks of the stream, for a search
 
     def as_dict(self) -> dict[str, Any]:
         """The content of config.json."""
@@ -81,6 +82,7 @@ def learn_stream(
 ) -> Stream:
     """Learn and test one stream of tasks, from the beginning or from the checkpoint in `out`."""
     order, tasks = plan.scenario.stream(data, seed, validation=plan.validation)
+    tasks = tasks[: plan.first]
     rows: dict[str, Rows] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
     stream = Stream(_method(plan, name, seed, tasks), tasks, order, rows, data.backbone)
     if out is not None:
@@ -145,8 +147,8 @@ def _learn_and_test(plan: Plan, stream: Stream, task: Task) -> None:
 
 def _independent(plan: Plan, stream: Stream, name: str, seed: int) -> dict[str, list[float]]:
     """R_ind for each variant: the accuracy on each task of a model that has learned that task alone."""
-    independent: dict[str, list[float]] = {variant: [] for variant in stream.rows}
-    for task in stream.tasks:
+    independent = {variant: [rows[0][0]] for variant, rows in stream.rows.items()}  # the first task was learned alone
+    for task in stream.tasks[1:]:
         method = _method(plan, name, seed, stream.tasks)
         method.learn(task.train_X, task.train_y)
         for variant, row in independent.items():

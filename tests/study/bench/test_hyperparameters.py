@@ -5,22 +5,24 @@ import pytest
 
 from if2net.errors import ConfigurationError
 from if2net.study.bench import hyperparameters
+from if2net.study.bench.search import proposals
 from if2net.study.bench.settings import resolve
 from if2net.study.methods import METHODS
 
 FILE = tomllib.loads(files("if2net.study.bench").joinpath("hyperparameters.toml").read_text())
 
 
-@pytest.mark.parametrize("method", FILE)
-def test_every_grid_has_settings_of_its_method(method):
-    for key, values in hyperparameters.grid(method).items():
-        for value in values:
-            assert resolve([method], "agnostic", [(method, key, value)])[method]
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_has_a_space_that_starts_with_possible_settings(method):
+    space, fixed = hyperparameters.space(method)
+    (start,) = proposals(method, space, [], fixed)
+    assert resolve([method], "agnostic", [*fixed, *((method, key, value) for key, value in start.items())])
 
 
-def test_a_method_without_a_grid_needs_one():
-    with pytest.raises(ConfigurationError, match="no grid for none to search"):
-        hyperparameters.grid("none")
+def test_a_method_without_a_space_needs_a_grid(monkeypatch):
+    monkeypatch.setattr(hyperparameters, "_file", dict)
+    with pytest.raises(ConfigurationError, match="no space for none to search"):
+        hyperparameters.space("none")
 
 
 def test_settings_of_the_user_have_priority_over_those_of_the_search(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from if2net.errors import NumericalError
 from if2net.study.bench.rows import Loader
-from if2net.study.bench.search import SEARCH_SEED, search
+from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, proposals, search
 from if2net.study.bench.settings import from_command_line
 from if2net.study.data import parse_scenario
 from if2net.study.methods.if2net import IF2NetMethod
@@ -93,3 +93,42 @@ def test_trials_that_finish_in_another_order_keep_their_places(loader, monkeypat
     assert [(trial.settings, trial.acc) for trial in two.tried] == [
         (trial.settings, trial.acc) for trial in one.tried
     ]
+
+
+def explored(space, accuracy, method="none"):
+    tried = []
+    while planned := proposals(method, space, tried):
+        tried += [Trial(settings, {"acc": accuracy(settings)}) for settings in planned]
+    return tried
+
+
+@pytest.mark.parametrize("optimum", [0.01, 0.02, 0.3, 5.0])
+def test_values_on_both_sides_of_the_best_are_tried_wherever_it_is(optimum):
+    tried = explored({"rate": [0.01, 2.0]}, lambda settings: -abs(np.log(float(settings["rate"]) / optimum)))
+    rates = sorted(float(trial.settings["rate"]) for trial in tried)
+    best = max(tried, key=lambda trial: trial.acc["acc"])
+    assert rates[0] < float(best.settings["rate"]) < rates[-1]
+    assert abs(np.log2(float(best.settings["rate"]) / optimum)) < 0.6
+    assert len(tried) >= TRIALS
+
+
+def test_searches_that_find_the_best_early_have_as_many_trials_as_others():
+    flat = explored({"rate": [0.01, 2.0], "epochs": [5, 2]}, lambda settings: float(settings["rate"] == "0.01"))
+    assert len(flat) == TRIALS
+    assert len({tuple(trial.settings.items()) for trial in flat}) == TRIALS
+
+
+def test_a_space_of_words_is_tried_completely():
+    assert len(explored({"standardise": ["auto", "feature", "none"]}, lambda _: 0.5, "ncm")) == 3
+
+
+def test_settings_that_are_impossible_end_a_ladder():
+    tried = explored({"shrinkage": [0.5, 10.0]}, lambda settings: float(settings["shrinkage"]), "slda")
+    assert max(float(trial.settings["shrinkage"]) for trial in tried) == 0.5
+
+
+def test_an_explored_space_is_judged_on_the_first_tasks_without_test_data(digits):
+    poisoned = replace(digits, test_X=np.full_like(digits.test_X, np.nan))
+    finished = explore(SCENARIO, Given(poisoned), "ncm", {"standardise": ["auto", "none"]})
+    assert (finished.tasks, len(finished.tried)) == (3, 2)
+    assert finished.best["acc"]["standardise"] in ("auto", "none")
