@@ -5,16 +5,21 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+import torch
+from threadpoolctl import threadpool_limits
+
 from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.data import Dataset
+from if2net.study.methods import METHODS, Method
+from if2net.study.methods.common.trainer import Trainer
 
 Outcome = TypeVar("Outcome")
 
@@ -27,6 +32,23 @@ class Job:
     out: Path | None
     method: str
     seed: int
+
+
+MOST = 4  # processes unless the user asks for more; each holds the data and the state of a method
+
+
+def side_by_side(methods: Iterable[str], device: str) -> int:
+    """The number of processes for these streams: one per core for small networks, otherwise one that uses all.
+
+    On a GPU, processes would take turns.
+    """
+    trained = sum(trains_a_network(method) for method in methods)
+    return max(1, min(MOST, os.cpu_count() or 1, trained)) if device == "cpu" else 1
+
+
+def trains_a_network(method: str) -> bool:
+    """Whether a method takes many small steps, which are slower with two threads than with one."""
+    return issubclass(METHODS.get(method, Method), Trainer)
 
 
 # A function of a job: of its plan, data, method, seed and folder, and of the function that shows steps.
@@ -85,18 +107,14 @@ def _data(loader: Loader, job: Job) -> Dataset:
     return loader.load(job.plan.scenario, job.seed, device=job.plan.device)
 
 
-# Of a worker process: the queue for its steps, and its data.
-_worker: tuple[Any, Loader] | None = None
+# Of a worker process: the queue for its steps, its data, and its share of the cores.
+_worker: tuple[Any, Loader, int] | None = None
 
 
 def _start(steps: Any, folder: Path | None, threads: int) -> None:
-    import torch
-    from threadpoolctl import threadpool_limits
-
     global _worker
-    _worker = (steps, Loader(folder))
+    _worker = (steps, Loader(folder), threads)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    torch.set_num_threads(threads)
     threadpool_limits(threads)  # the BLAS of SciPy has threads of its own
 
 
@@ -111,5 +129,6 @@ def _leave_with_parent() -> None:
 def _do(work: Work[Outcome], job: Job) -> Outcome:
     if _worker is None:
         raise RuntimeError("This function runs in a worker process only.")
-    steps, loader = _worker
+    steps, loader, threads = _worker
+    torch.set_num_threads(1 if trains_a_network(job.method) else threads)
     return work(job.plan, _data(loader, job), job.method, job.seed, job.out, steps.put)

@@ -18,7 +18,10 @@ SetOption = Annotated[
     list[str] | None, typer.Option("--set", help="Setting, as key=value or method.key=value. Can be repeated.")
 ]
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="TOML file of settings. --set has priority.")]
-JobsOption = Annotated[int, typer.Option(min=1, help="Number of runs at the same time, one process each.")]
+JobsOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Number of runs at the same time, one process each. Default: one per core, at most 4."),
+]
 # How the files begin that show that a folder holds results.
 OURS = {
     "results.json": rb'\{\n"(scenario|ablation)": ',

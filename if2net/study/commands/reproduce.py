@@ -27,7 +27,7 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder for results. A stopped command continues there. Default: out/NAME.")
     ] = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     settings: SetOption = None,
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
@@ -51,6 +51,7 @@ def reproduce(
     from if2net.study.bench.rows import Loader
     from if2net.study.bench.runner import ADVICE, check_folder, run_plans
     from if2net.study.bench.settings import from_command_line
+    from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
     from if2net.study.report.paper_tables import write
 
@@ -73,7 +74,9 @@ def reproduce(
         ablation = ABLATIONS[name]
         seeds = range(seed, seed + (runs or ablation.runs))
         with locked_folder(folder, ADVICE, wait=not no_wait), progress(name, console) as show:
-            measured = carry_out(ablation, folder, loader, seeds=seeds, device=chosen_device, jobs=jobs, show=show)
+            measured = carry_out(
+                ablation, folder, loader, seeds=seeds, device=chosen_device, jobs=jobs or 1, show=show
+            )
             files = write_ablation(ablation, measured, folder)
     else:
         planned = plans(
@@ -89,6 +92,8 @@ def reproduce(
         # Streams that differ only in the number of tasks have the same data.
         for scenario in dict.fromkeys(replace(plan.scenario, tasks=1) for plan, _ in planned):
             left_out |= prepare_rows(scenario, loader, chosen_device, console, planned[0][0].seeds)
+        streams = [method for plan, _ in planned for method in plan.settings for _ in plan.seeds]
+        jobs = jobs or side_by_side(streams, chosen_device)
         with (
             locked_folder(folder, ADVICE, wait=not no_wait),
             shown_steps([plan for plan, _ in planned], console) as show_step,

@@ -35,7 +35,7 @@ def run(
         Path | None,
         typer.Option(help="Folder for results, where a stopped run continues. Default: a new folder in out/."),
     ] = None,
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     settings: SetOption = None,
     config: ConfigOption = None,
     no_wait: NoWaitOption = False,
@@ -55,6 +55,7 @@ def run(
     from if2net.study.bench.runner import check_folder, output_folder, run_plans
     from if2net.study.bench.settings import from_command_line, from_file, resolve
     from if2net.study.bench.stream import Plan
+    from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
     from if2net.study.data import parse_scenario
     from if2net.study.report import write_report
@@ -72,6 +73,7 @@ def run(
         check_folder(plan, out)
     left_out = prepare_rows(stream, loader, plan.device, console, plan.seeds)
     with output_folder(plan, out, wait=not no_wait) as folder:
+        jobs = jobs or side_by_side([*resolved] * runs, plan.device)
         with shown_steps([plan], console) as show:
             (results,) = run_plans([(plan, folder)], loader, jobs, show)
         write_report(results, folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,12 +21,12 @@ def tune(
     protocol: ProtocolOption = "agnostic",
     data: DataOption = None,
     device: DeviceOption = "auto",
-    jobs: JobsOption = 1,
+    jobs: JobsOption = None,
     settings: SetOption = None,
 ) -> None:
     """Search settings on held-back training data of a stream that is never reported.
 
-    Without --grid, the grid of the method in bench/hyperparameters.toml is searched.
+    Without --grid, the space of the method in bench/hyperparameters.toml is searched, under the agnostic protocol.
     """
     from rich.console import Console
 
@@ -35,29 +35,29 @@ def tune(
     from if2net.study.bench import hyperparameters
     from if2net.study.bench.protocol import check_protocol
     from if2net.study.bench.rows import Loader
-    from if2net.study.bench.search import parse_grid, search
+    from if2net.study.bench.search import TRIALS, explore, parse_grid, search
     from if2net.study.bench.settings import from_command_line
+    from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
     from if2net.study.data import parse_scenario
 
     console, loader = Console(), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
-    values = parse_grid(grid) if grid else hyperparameters.grid(method)
+    space, fixed = hyperparameters.space(method) if not grid else ({}, [])
     chosen_device = str(resolve_device(device))
     left_out = prepare_rows(stream, loader, chosen_device, console, [0])
     make_folder(out.parent, "choose another --out")
-    finished = search(
-        stream,
-        loader,
-        method,
-        values,
-        protocol=protocol,
-        fixed=from_command_line(settings or []),
-        device=chosen_device,
-        jobs=jobs,
-        show=lambda trial: console.print(trial.as_dict()),
-    )
+    options: dict[str, Any] = {
+        "fixed": fixed + from_command_line(settings or []),
+        "device": chosen_device,
+        "jobs": jobs or side_by_side([method] * TRIALS, chosen_device),
+        "show": lambda trial: console.print(trial.as_dict()),
+    }
+    if grid:
+        finished = search(stream, loader, method, parse_grid(grid), protocol=protocol, **options)
+    else:
+        finished = explore(stream, loader, method, space, **options)
     finished.write(out)
     console.print(f"Best: {finished.best}\nAll: {out}", soft_wrap=True)
     print_left_out(left_out, console)
