@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from if2net import inputs
+from if2net import inputs, memory
 from if2net.accelerate.products import Factor, product
 from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import Standardiser
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, InputError, unknown
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
 }
+
+# The widths that an error about memory may advise.
+SMALLER_WIDTHS = (6000, 2000, 1000, 500, 200, 100)
 
 # W̃ᵀ of each layer, which Algorithm 1 solves for one set of data. Empty where the encoder has no tweak.
 Tweak = list[Tensor]
@@ -55,6 +58,30 @@ class EncoderConfig:
         """Return the shape of [W; b] of each layer, which is also that of its tweak."""
         widths = [blocks.width for blocks in self.layers]
         return [(before + 1, width) for before, width in zip([inputs, *widths], widths, strict=False)]
+
+    def bytes_needed(self, inputs: int, dtype: torch.dtype) -> int:
+        """Return the bytes that learning takes at least: for the weights, and for the spread of the inputs or G."""
+        weights = sum(8 * rows * columns for rows, columns in self.layer_shapes(inputs))  # drawn in float64
+        spread = 16 * inputs**2 if self.follow and self.layers else 0
+        return weights + max(spread, dtype.itemsize * self.width(inputs) ** 2)
+
+    def check_memory(self, inputs: int, dtype: torch.dtype, device: torch.device) -> None:
+        """Raise an error that says what to set if learning would take more memory than the device has."""
+        needed, there = self.bytes_needed(inputs, dtype), memory.total(device)
+        if needed <= there:
+            return
+        light = replace(self, direct=False, follow=0.0)
+        advice = [
+            f"set width={width}{further}, or "
+            for config, further in ((self, ""), (light, ", direct=False and follow=0.0"))
+            for width in SMALLER_WIDTHS
+            if self.layers and replace(config, layers=(Blocks(width, 1),)).bytes_needed(inputs, dtype) <= there / 2
+        ]
+        raise InputError(
+            f"Learning from {inputs:,} features with this encoder takes more than {needed / 1e9:,.1f} GB of memory, "
+            f"and there are {there / 1e9:,.1f} GB; {advice[0] if advice else ''}reduce the features, for example "
+            "with sklearn.decomposition.PCA."
+        )
 
     def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
         """Return what `DenseEncoder.tensors` yields for this number of inputs."""
@@ -107,6 +134,7 @@ class DenseEncoder:
         """Draw the random weights for inputs like X and freeze them, with the scale of X."""
         if self.config.activation not in ACTIVATIONS:
             raise unknown("activation", self.config.activation, ACTIVATIONS)
+        self.config.check_memory(X.shape[1], X.dtype, X.device)
         self.standardiser = Standardiser.fit(X, self.config.standardise)
         generator = torch.Generator().manual_seed(self.seed)
         standardised = self.standardiser(X)

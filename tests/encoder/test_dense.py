@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import Lasso
 
+from if2net import IF2Net, memory
 from if2net.encoder import Blocks, DenseEncoder, EncoderConfig
 from if2net.encoder.dense import ACTIVATIONS
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, InputError
 
 LAYERS = (Blocks(5, 4), Blocks(6, 3), Blocks(10, 5))
 PAPER = EncoderConfig(
@@ -151,3 +153,34 @@ def test_encoding_before_start_is_refused():
 def test_an_unknown_activation_is_refused_with_a_similar_name():
     with pytest.raises(ConfigurationError, match="no activation 'tan'; did you mean 'tanh'"):
         started(replace(PAPER, activation="tan"), samples())
+
+
+@pytest.mark.parametrize(
+    ("encoder", "features", "advice"),
+    [
+        ("wide", 100_000, "set width=6000, direct=False and follow=0.0, or reduce the features"),
+        ("linear", 100_000, "reduce the features"),
+        ("wide", 10**7, "reduce the features, for example with"),
+    ],
+)
+def test_more_features_than_fit_into_memory_are_refused(monkeypatch, encoder, features, advice):
+    monkeypatch.setattr("if2net.memory.total", lambda device: 16e9)
+    with pytest.raises(InputError, match=rf"takes more than [\d,.]+ GB of memory, and there are 16\.0 GB; {advice}"):
+        IF2Net(encoder=encoder, device="cpu").learn(np.zeros((1, features), dtype=np.float32), [0])
+
+
+def test_the_advised_settings_fit_into_memory(monkeypatch):
+    monkeypatch.setattr("if2net.memory.total", lambda device: 2e9)
+    X = np.random.default_rng(0).normal(size=(4, 20_000)).astype(np.float32)
+    with pytest.raises(InputError, match=r"set width=2000, direct=False and follow=0\.0"):
+        IF2Net(device="cpu").learn(X, [0, 1, 0, 1])
+    IF2Net(device="cpu", width=2000, direct=False, follow=0.0).learn(X, [0, 1, 0, 1])
+
+
+def test_a_width_that_does_not_fit_into_memory_is_refused():
+    with pytest.raises(InputError, match="set width=6000, or reduce"):
+        IF2Net(device="cpu", width=10**9).learn(np.eye(4), [0, 1, 0, 1])
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert 1e8 < memory.total(torch.device("cpu")) < 1e15

@@ -197,8 +197,8 @@ def _resume(training: Training, checkpoint: Path, facts: dict[str, Any]) -> int:
         epoch = header.pop("epoch", 0)
         if header != facts:
             raise ConfigurationError(
-                f"{checkpoint} belongs to another training (other data, classes or settings); finish that one, delete "
-                "the file, or choose another output file."
+                f"{checkpoint} belongs to another training (other data, classes or settings); finish that one, "
+                "delete the file, or choose another output file."
             )
         if type(epoch) is not int or not 0 <= epoch <= training.recipe.epochs:
             raise ModelFileError(f"There is no epoch {epoch}.")
