@@ -69,7 +69,7 @@ class RecursiveProjector:
         inner.diagonal().add_(self.alpha)
         if len(V) == 1:  # a division is enough, and the result is symmetric
             return PV @ PV.T / inner
-        change = PV @ torch.linalg.solve(inner, PV.T)
+        change = PV @ torch.linalg.solve_ex(inner, PV.T)[0]  # a singular one leaves P unhealthy
         return (change + change.T) / 2
 
 

@@ -93,3 +93,10 @@ def test_the_recursion_computes_in_float64_for_float32_features(task):
     P = recursion(V.float().split(10), 12, 1e-3)
     wide = V.float().double()
     torch.testing.assert_close(P, projector(wide.T @ wide, 1e-3), rtol=0, atol=1e-8)
+
+
+def test_a_projector_that_makes_the_update_singular_is_detected():
+    recursion = RecursiveProjector(2, 1.0)
+    recursion.P = -torch.eye(2, dtype=torch.float64)
+    with pytest.raises(NumericalError, match="lost positive-definiteness"):
+        recursion.update(torch.eye(2))
