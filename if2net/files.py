@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from if2net.errors import InUseError, OutputError
+from if2net.interrupts import uninterrupted
 
 if sys.platform != "win32":
     import fcntl
@@ -57,11 +58,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target, old = _replaceable(path)
     _remove_abandoned_once(target.parent)
     temporary = _temporary(target, uuid.uuid4().hex)
+    held = None
     try:
-        with _explaining(path):
-            # The content of a private file must stay private while it is written.
-            held = _hold(temporary, 0o600 if old else NEW_FILE_MODE)
-        assert held is not None, "no other process knows this name"
+        # The content of a private file must stay private while it is written.
+        while held is None:  # a process that removes abandoned files may have it for a moment
+            with _explaining(path), uninterrupted():
+                held = _hold(temporary, 0o600 if old else NEW_FILE_MODE)
         with held:
             mode = temporary.stat().st_mode
             with _explaining(path, _NO_SPACE):
@@ -74,7 +76,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
                     held.close()  # an open file cannot be renamed there
                 temporary.replace(target)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with uninterrupted():
+            temporary.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
 
@@ -107,26 +110,30 @@ def locked(
     lock = target / f".lock{TEMPORARY}" if target.is_dir() else _temporary(target, "lock")
     if not lock.parent.is_dir():
         raise OutputError(f"The folder {lock.parent} does not exist; create it first.")
-    waiting = False
-    with _explaining(path):
-        while (held := _hold(lock, NEW_FILE_MODE)) is None:
+    held, waiting = None, False
+    try:
+        while True:
+            with _explaining(path), uninterrupted():
+                held = _hold(lock, NEW_FILE_MODE)
+            if held is not None:
+                break
             if not wait:
                 raise InUseError(f"{path} is in use by {_holder(lock)}; try again when that process has ended.")
             if not waiting:
                 (report or logging.getLogger("if2net").warning)(f"Waiting for {_holder(lock)}, which uses {path}.")
                 waiting = True
             time.sleep(_POLL_SECONDS)
-    try:
         with suppress(OSError):  # a full disk; the name is only for messages
             held.truncate()
             held.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield
     finally:
-        if sys.platform == "win32":
-            held.close()  # an open file cannot be removed there
-        with suppress(OSError):
-            lock.unlink()  # before it is free, so that a process that waits for it sees that it is gone
-        held.close()
+        if held is not None:
+            with uninterrupted(), held:
+                if sys.platform == "win32":
+                    held.close()  # an open file cannot be removed there
+                with suppress(OSError):
+                    lock.unlink()  # before it is free, so that a process that waits for it sees that it is gone
 
 
 @contextmanager
@@ -204,8 +211,10 @@ def fill_folder_once(target: Path, fill: Callable[[Path], None]) -> Path:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove the temporary files of processes that were killed."""
+    """Remove the temporary files of processes that were killed, except locks, which the next holder removes."""
     for path in folder.glob(f".*{TEMPORARY}"):
+        if path.name.endswith(f"lock{TEMPORARY}"):
+            continue
         with (
             suppress(OSError),
             open(path, "r+b") as file,

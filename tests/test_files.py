@@ -219,6 +219,33 @@ def test_a_temporary_file_is_in_use_as_long_as_any_process_holds_it(tmp_path):
         assert temporary.exists()
 
 
+def test_ctrl_c_at_any_moment_leaves_no_temporary_file_in_a_process_that_lives_on(tmp_path):
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, tmp_path], check=True, capture_output=True, text=True)
+    interrupted, files_open = map(int, done.stdout.split())
+    assert interrupted > 100
+    assert files_open < 20
+    assert set(os.listdir(tmp_path)) <= {"a.txt"}
+
+
+INTERRUPTED = """
+import os, random, signal, sys
+from pathlib import Path
+from if2net.files import write_text
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+interrupted = 0
+for _ in range(300):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-6, 5e-4))
+        for _ in range(10):
+            write_text(Path(sys.argv[1]) / "a.txt", "text")
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        interrupted += 1
+print(interrupted, os.dup(0))
+"""
+
+
 REMOVE = """
 import sys
 from pathlib import Path
