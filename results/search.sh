@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Searches the settings of the compared methods (the grids of if2net/study/bench/hyperparameters.toml) on held-back training
-# data of a stream that is never reported. `python results/best.py` writes the best settings into that file, and
-# results/check.py compares the two. A stopped search continues. usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
+# Searches the settings of all methods (the spaces of if2net/study/bench/hyperparameters.toml) on held-back training data of
+# the first tasks of a stream that is never reported, with the same number of trials for each. `python results/best.py` writes
+# the best settings into that file, and results/check.py compares the two. A stopped search continues.
+# usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}
 jobs=${2:-1}
 mkdir -p "$out"
 
 methods() {
-    python3 -c 'import tomllib; print(*(name for name in tomllib.load(open("if2net/study/bench/hyperparameters.toml", "rb"))
-                                        if not name.startswith("if2net")))'  # for ours, see results/searched.sh
+    python3 -c 'import tomllib; print(*tomllib.load(open("if2net/study/bench/hyperparameters.toml", "rb")))'
 }
 
 # Data set, method, and the scope of the loss if it is not the default of the method.

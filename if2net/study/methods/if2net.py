@@ -31,9 +31,11 @@ class IF2NetMethod(Method):
 
     @classmethod
     def defaults(cls, protocol: str) -> dict[str, Any]:
-        """Outside the agnostic protocol, use the paper's layers with one representation per task."""
-        known = {} if protocol == "agnostic" else {"encoder": "paper", "representation": "per-task"}
-        return {**known, "rule": cls.rule}
+        """Rows of numbers: one wide layer, or the paper's layers with one representation per task if the task is known."""
+        encoder = (
+            {"encoder": "wide"} if protocol == "agnostic" else {"encoder": "paper", "representation": "per-task"}
+        )
+        return {**encoder, "rule": cls.rule}
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         self.net.learn(X, y)
