@@ -93,14 +93,14 @@ def _open(path: Path, seed: int, device: str, settings: list[str], images: bool)
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
     from if2net.errors import ConfigurationError
-    from if2net.images.learning import PICTURE_SETTINGS
+    from if2net.images.learning import IMAGE_SETTINGS
     from if2net.learner import IF2Net
 
     if path.exists():
         if settings:
             raise ConfigurationError(f"{path} has its settings already. Use --set only for a new model.")
         return IF2Net.load(path, device)
-    config = Config.parse(settings, **(PICTURE_SETTINGS if images else {}))
+    config = Config.parse(settings, **(IMAGE_SETTINGS if images else {}))
     return IF2Net(replace(config, seed=seed, device=device))
 
 

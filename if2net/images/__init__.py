@@ -1,1 +1,1 @@
-"""Pictures: reading them, computing their features with a frozen backbone, learning and predicting."""
+"""Images: reading them, computing their features with a frozen backbone, learning and predicting."""

@@ -1,4 +1,4 @@
-"""Folders of pictures: which images they hold, of which classes, and their features in blocks."""
+"""Folders of images: which images they hold, of which classes, and their features in blocks."""
 
 from __future__ import annotations
 

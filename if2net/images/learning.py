@@ -1,4 +1,4 @@
-"""Learning and predicting pictures: `learn_images` and `predict_images`."""
+"""Learning and predicting images: `learn_images` and `predict_images`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from if2net.progress import Show
 PathLike = str | os.PathLike[str]
 LOADING = "loading the backbone"
 
-# The settings of a new model for pictures. Features of a backbone need no wide random layer: without it, the model
+# The settings of a new model for images. Features of a backbone need no wide random layer: without it, the model
 # takes a fraction of the time and of the file. On some features a wide layer is a few points more accurate.
-PICTURE_SETTINGS: Mapping[str, Any] = MappingProxyType({"encoder": "linear"})
+IMAGE_SETTINGS: Mapping[str, Any] = MappingProxyType({"encoder": "linear"})
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def learn_images(
     device: str = "auto",
     show: Show | None = None,
 ) -> LearnedImages:
-    """Learn folders of pictures that have one sub-folder per class.
+    """Learn folders of images that have one sub-folder per class.
 
     A frozen backbone turns each image into a vector of features, which the model learns as one task. The features are
     computed once and kept in the cache. The model remembers its backbone, in its file too. If anything is wrong, the
@@ -157,7 +157,7 @@ def predict_images(
     device: str = "auto",
     show: Show | None = None,
 ) -> PredictedImages:
-    """Predict the class of pictures with a model that has learned pictures.
+    """Predict the class of images with a model that has learned images.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def predict_images(
 
     See Also
     --------
-    learn_images : Learn folders of pictures; has an example of both functions.
+    learn_images : Learn folders of images; has an example of both functions.
     """
     net = _learner(model)
     if net is None or not len(net.classes):

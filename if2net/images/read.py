@@ -1,4 +1,4 @@
-"""Reading one picture: any image file as a square of RGB bytes, or an error that names the file."""
+"""Reading one image: any image file as a square of RGB bytes, or an error that names the file."""
 
 from __future__ import annotations
 

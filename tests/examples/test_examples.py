@@ -46,7 +46,7 @@ def test_two_sites_are_merged_and_one_is_forgotten(run):
 
 
 def test_pictures_are_learned_and_sorted(run):
-    output = run("learn_pictures.py")
+    output = run("learn_images.py")
     assert "broken.png" in output
     answers = re.findall(r"^(\w+)/\d+\.png: (\w+)$", output, re.MULTILINE)
     assert len(answers) == 15

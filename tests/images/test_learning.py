@@ -8,17 +8,17 @@ from sklearn.base import clone
 
 from if2net import IF2Net, IF2NetClassifier, learn_images, load, predict_images
 from if2net.errors import ConfigurationError, IF2NetError, InputError
-from if2net.images.learning import PICTURE_SETTINGS
+from if2net.images.learning import IMAGE_SETTINGS
 
 PIXELS = {"backbone": "pixels,size=8", "device": "cpu"}
 
 
 def classifier():
-    return IF2NetClassifier(**PICTURE_SETTINGS, device="cpu", random_state=0)
+    return IF2NetClassifier(**IMAGE_SETTINGS, device="cpu", random_state=0)
 
 
 def learner():
-    return IF2Net(**PICTURE_SETTINGS, device="cpu")
+    return IF2Net(**IMAGE_SETTINGS, device="cpu")
 
 
 @pytest.mark.parametrize("new", [classifier, learner])

@@ -194,7 +194,7 @@ def test_all_documented_formats_are_read(tmp_path, suffix):
 
 
 def test_the_guide_lists_the_documented_formats():
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "pictures.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "images.md").read_text(encoding="utf-8")
     assert all(f"`{suffix}`" in guide for suffix in SUFFIXES)
 
 

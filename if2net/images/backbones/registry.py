@@ -10,7 +10,7 @@ from if2net.errors import ConfigurationError, unknown
 from if2net.images.backbones import efficientnet
 from if2net.images.backbones.base import Backbone
 
-# The backbone of a new model for pictures.
+# The backbone of a new model for images.
 DEFAULT = "efficientnet-lite0"
 NAMES = (*efficientnet.SIZES, "pixels")
 FILES = (".if2", ".onnx")

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from if2net.errors import ConfigurationError
-from if2net.images.learning import PICTURE_SETTINGS
+from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
 from if2net.study.data import IMAGE_DATASETS, is_image_dataset
@@ -21,7 +21,7 @@ def searched(methods: Iterable[str], dataset: str, protocol: str, scope: str = "
     key = "-".join([name, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
     values = {name: _file().get(name, {}).get("best", {}).get(key, {}) for name in methods}
     if key == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
-        values["if2net"] = PICTURE_SETTINGS  # a user's own pictures: the same model as `if2net learn` builds
+        values["if2net"] = IMAGE_SETTINGS  # a user's own images: the same model as `if2net learn` builds
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
 
