@@ -94,9 +94,13 @@ class Measurements:
     def read(cls, path: Path) -> Measurements:
         """Read and check a file."""
         try:
-            return TypeAdapter(cls).validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise ConfigurationError(f"{path} holds no results of an ablation; choose another folder.") from error
+            results = TypeAdapter(cls).validate_json(path.read_bytes())
+            _ = results.summary  # needs the same numbers from every seed
+        except (OSError, ValidationError, KeyError) as error:
+            raise ConfigurationError(
+                f"{path} holds no results of an ablation, or is damaged; choose another folder, or move it away."
+            ) from error
+        return results
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
@@ -190,10 +194,14 @@ def carry_out(
 def write_ablation(ablation: Ablation, results: Measurements, folder: Path) -> list[Path]:
     """Write table.md and, where there is a figure, figure.svg and figure.png."""
     table = folder / "table.md"
-    write_text(table, ablation.table(results) + "\n")
-    if ablation.figure is None:
-        return [table]
-    return [table, *save(ablation.figure(results), folder / "figure.svg", PIXELS)]
+    try:
+        text, figure = ablation.table(results), ablation.figure and ablation.figure(results)
+    except (LookupError, StopIteration) as error:  # the file was damaged, or changed by hand
+        raise ConfigurationError(
+            f"{folder / 'results.json'} lacks numbers of {ablation.name}; move it away, and run the ablation again."
+        ) from error
+    write_text(table, text + "\n")
+    return [table] if figure is None else [table, *save(figure, folder / "figure.svg", PIXELS)]
 
 
 def _spreads(runs: Sequence[Measurement]) -> dict[str, Spread]:

@@ -56,6 +56,18 @@ def test_a_folder_of_another_ablation_is_refused(ablation, tmp_path):
         carry_out(ablation, tmp_path, Loader(), seeds=[0])
 
 
+def test_a_file_that_lacks_numbers_is_refused(ablation, tmp_path):
+    killed(ablation, tmp_path)
+    results = carry_out(ablation, tmp_path, Loader(), seeds=[0, 1])
+    lacking = replace(ablation, table=lambda results: str(results.of("a", "agnostic").numbers["bwt"]))
+    with pytest.raises(ConfigurationError, match=r"results\.json lacks numbers of counted; move it away"):
+        write_ablation(lacking, results, tmp_path)
+    path = tmp_path / "results.json"
+    path.write_text(path.read_text().replace('"acc"', '"cca"', 1))
+    with pytest.raises(ConfigurationError, match="or is damaged; choose another folder, or move it away"):
+        carry_out(ablation, tmp_path, Loader(), seeds=[0, 1])
+
+
 def test_the_results_have_the_environment_and_the_spread_over_the_seeds(ablation, tmp_path):
     killed(ablation, tmp_path)
     results = carry_out(ablation, tmp_path, Loader(), seeds=[0, 1])
