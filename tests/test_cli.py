@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from if2net import __version__
 from if2net.cli import KEPT, PANELS, app
-from if2net.errors import ConfigurationError, IF2NetError
+from if2net.errors import ConfigurationError, IF2NetError, OutputError
 
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
 
@@ -218,6 +218,19 @@ def test_tune_writes_everything_it_tried(tmp_path):
     done = if2net("tune", "digits-10/5", "-m", "if2net", "--grid", "width=20,100", "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert json.loads(out.read_text())["best"] == {"acc": {"width": "100"}}
+    words = ["tune", "digits-10/5", "-m", "if2net", "--grid", "width=20", "--device", "cpu", "--out"]
+    assert CliRunner().invoke(app, [*words, str(out)]).exit_code == 0  # replaces a file of its kind
+
+
+@pytest.mark.parametrize("name", ["m.if2", "results.json", "config.json", "."])
+def test_tune_replaces_nothing_but_its_own_files(name, finished, tmp_path):
+    for path in finished[1].iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "m.if2").write_bytes(b"a model")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    result = CliRunner().invoke(app, ["tune", "digits-10/5", "-m", "if2net", "--out", str(tmp_path / name)])
+    assert isinstance(result.exception, OutputError)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_python_m_if2net_is_the_command():

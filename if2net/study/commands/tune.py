@@ -8,8 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from if2net.commands.images import print_left_out
-from if2net.commands.options import BackboneOption, DeviceOption
-from if2net.study.commands.options import DataOption, JobsOption, ProtocolOption, SetOption
+from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, check_output
+from if2net.study.commands.options import DataOption, JobsOption, ProtocolOption, SetOption, check_results_folder
+
+# How a file of this command begins.
+SEARCH = rb'\{\n"scenario": [^\n]*\n"protocol": [^\n]*\n"method": '
 
 
 def tune(
@@ -23,6 +26,7 @@ def tune(
     device: DeviceOption = "auto",
     jobs: JobsOption = None,
     settings: SetOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Search settings on held-back training data of a stream that is never reported.
 
@@ -41,6 +45,9 @@ def tune(
     from if2net.study.commands.images import prepare_rows
     from if2net.study.data import parse_scenario
 
+    check_results_folder(out.parent, force=True)
+    if out.exists():
+        check_output(out, SEARCH, force=force)
     console, loader = Console(), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
