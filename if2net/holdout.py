@@ -16,20 +16,23 @@ BUCKETS = 1 << 20
 PIECE = {"cpu": 1 << 19, "cuda": 1 << 25}
 
 
-def held_out(X: Tensor, share: float) -> Tensor:
-    """Return a mask over the rows of X that selects about this share of them, by a hash of their bytes.
-
-    >>> X = torch.randn(1000, 4)
-    >>> mask = held_out(X, 0.1)
-    >>> order = torch.randperm(1000)
-    >>> torch.equal(held_out(X[order], 0.1), mask[order])
-    True
-    """
-    if share <= 0:
-        return torch.zeros(len(X), dtype=torch.bool, device=X.device)
+def content_hashes(X: Tensor) -> Tensor:
+    """Return a 64-bit hash of the bytes of each row."""
     rows = min(len(X), max(1, PIECE[X.device.type] // max(1, X.shape[1])))
     row_hashes = _RowHashes(rows, X)
-    return torch.cat([row_hashes(part) < share * BUCKETS for part in X.split(max(1, rows))])
+    return torch.cat([row_hashes(part) for part in X.split(max(1, rows))])
+
+
+def held_out(contents: Tensor, share: float) -> Tensor:
+    """Return a mask that selects about this share of the samples, given their `content_hashes`.
+
+    >>> X = torch.randn(1000, 4)
+    >>> mask = held_out(content_hashes(X), 0.1)
+    >>> order = torch.randperm(1000)
+    >>> torch.equal(held_out(content_hashes(X[order]), 0.1), mask[order])
+    True
+    """
+    return (contents & (BUCKETS - 1)) < share * BUCKETS
 
 
 class _RowHashes:
@@ -49,7 +52,7 @@ class _RowHashes:
         mixed.copy_(shifted.bitwise_xor_(bits))
         hashes = mixed.mul_(self.multipliers).sum(dim=1)
         hashes = (hashes ^ (hashes >> 31)) * 0x5851F42D4C957F2D
-        return ((hashes >> 33) ^ hashes) & (BUCKETS - 1)
+        return (hashes >> 33) ^ hashes
 
 
 @lru_cache(maxsize=4)  # copying them to a GPU for each block would make the host wait

@@ -87,7 +87,8 @@ def check(labels: Sequence[Any]) -> None:
         most = 2**53 if any(isinstance(label, float) for label in labels) else 2**63 - 1
         for label in labels:
             if not -most <= label <= most:
-                raise InputError(f"The label {label!r} is too large for a class; use text, such as '{label}'.")
+                shown = repr(label) if isinstance(label, float) or abs(label) < 10**30 else "of more than 30 digits"
+                raise InputError(f"The label {shown} is too large for a class; write such labels as text.")
 
 
 def _kind(label: Any) -> str:

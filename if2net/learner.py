@@ -11,8 +11,10 @@ import copy
 import math
 import os
 import threading
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,21 +26,13 @@ from if2net.accelerate.streaming import Samples, Streamed, check, worth_streamin
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
 from if2net.decision import RULES, DecisionLayer, Report, Task
-from if2net.encoder import (
-    INNATE,
-    PRESETS,
-    DenseEncoder,
-    Encoder,
-    InnateConfig,
-    InnateEncoder,
-    Tweak,
-    encoder_config,
-)
+from if2net.encoder import INNATE, PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError
-from if2net.holdout import held_out
+from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
+from if2net.membership import PLACES, add_members, no_members
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -73,7 +67,14 @@ class State:
     tweaks: tuple[Tweak, ...] = ()  # one, or one per task
     decision: DecisionLayer | None = None
     tasks: int = 0
+    members: Tensor = field(default_factory=no_members)  # what can be forgotten, see `membership.py`
+    identity: str | None = None  # of the learner, from its first samples on
+    merged: frozenset[str] = frozenset()  # the identities of the learners whose samples it has
     solution: Solution | None = None  # None until something is predicted
+
+    @property
+    def identities(self) -> frozenset[str]:
+        return self.merged if self.identity is None else self.merged | {self.identity}
 
 
 class IF2Net:
@@ -116,9 +117,7 @@ class IF2Net:
 
     def __init__(self, config: Config | None = None, **settings: Any) -> None:
         if config is not None and settings:
-            raise ConfigurationError(
-                "Give either a Config or single settings, not both."
-            )
+            raise ConfigurationError("Give either a Config or single settings, not both.")
         self.config = config or Config.of(**settings)
         self.feature_names: list[str] | None = None
         self.backbone: dict[str, str] | None = None
@@ -153,17 +152,11 @@ class IF2Net:
                 if inputs.is_batches(X, y):
                     self._learn_batches(X, report)
                 elif y is None:
-                    raise InputError(
-                        "Labels are missing: give y, or an iterable of (X, y) batches as X."
-                    )
+                    raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
                 else:
-                    self._learn_samples(
-                        self._stream(X), inputs.labels(y, len(X)), report
-                    )
+                    self._learn_samples(self._stream(X), inputs.labels(y, len(X)), report)
             finally:
-                if (
-                    self.encoder is None
-                ):  # the samples could not be used: another encoder may suit the next ones
+                if self.encoder is None:  # the samples could not be used: another encoder may suit the next ones
                     self.config = config
         return self
 
@@ -175,24 +168,22 @@ class IF2Net:
             labels=before.labels.extended(y),
             encoder=encoder,
             tasks=before.tasks + 1,
+            identity=before.identity or uuid.uuid4().hex,
         )
         if isinstance(X, Streamed):
             X.looks_good = lambda block: _looks_good(block, encoder)
             X.explain = lambda block: self._samples(block, encoder)
         if not before.tweaks or self.config.representation == "per-task":
-            if (
-                encoder.config.tweaked
-            ):  # otherwise the tweak is empty and reads no samples
+            if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 check(X)
-            after = replace(
-                after, tweaks=(*before.tweaks, encoder.tweak(X.split(TWEAK_BLOCK)))
-            )
+            after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(TWEAK_BLOCK))))
+
+        task, members = self._task(X, y, after)
 
         def commit(decision: DecisionLayer) -> None:
-            self._state = replace(after, decision=decision, solution=None)
+            self._replace(after, decision=decision, members=before.members + members.cpu())
 
-        decision = before.decision or self._empty_decision(encoder)
-        decision.learn(self._task(X, y, after), commit, report)
+        (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches aside, and merge them when all of them were good."""
@@ -204,7 +195,7 @@ class IF2Net:
             aside._start_from_batches(batches)
         for X, y in inputs.pairs(batches):
             aside._learn_samples(aside._samples(X), inputs.labels(y, len(X)), report)
-        aside._state = replace(aside._state, tasks=1)
+        aside._state = replace(aside._state, tasks=1, identity=None)
         self.merge(aside)
 
     def _can_stream(self, batches: Iterable[Any]) -> bool:
@@ -212,14 +203,9 @@ class IF2Net:
 
         The gradient rules need the whole task. Solving a tweak needs several passes, which a generator cannot give.
         """
-        if (
-            not RULES[self.config.rule].exact
-            or self.config.representation == "per-task"
-        ):
+        if not RULES[self.config.rule].exact or self.config.representation == "per-task":
             return False
-        has_tweak = (
-            self.config.encoder in PRESETS and self._new_encoder(1).config.tweaked
-        )
+        has_tweak = self.config.encoder in PRESETS and self._new_encoder(1).config.tweaked
         return bool(self.tweaks) or not has_tweak or iter(batches) is not batches
 
     def _gathered(self, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:
@@ -227,13 +213,9 @@ class IF2Net:
         labels: list[np.ndarray] = []
         known = self.labels
         for X, y in inputs.pairs(batches):
-            tensors.append(
-                self._samples(X, features=tensors[0].shape[1] if tensors else None)
-            )
+            tensors.append(self._samples(X, features=tensors[0].shape[1] if tensors else None))
             labels.append(inputs.labels(y, len(X)))
-            known = known.extended(
-                labels[-1]
-            )  # finds labels that cannot be sorted together
+            known = known.extended(labels[-1])  # finds labels that cannot be sorted together
         return torch.cat(tensors), np.concatenate(labels)
 
     def _learner_beside(self) -> IF2Net:
@@ -245,16 +227,9 @@ class IF2Net:
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
         encoder = self._started_encoder(self._samples(next(inputs.pairs(batches))[0]))
-        samples = inputs.Repeatable(
-            lambda: (self._samples(X, encoder) for X, _ in inputs.pairs(batches))
-        )
+        samples = inputs.Repeatable(lambda: (self._samples(X, encoder) for X, _ in inputs.pairs(batches)))
         tweak = encoder.tweak(samples)
-        self._state = replace(
-            self._state,
-            encoder=encoder,
-            tweaks=(tweak,),
-            decision=self._empty_decision(encoder),
-        )
+        self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
 
     # ------------------------------------------------------------------ forgetting and merging
 
@@ -277,23 +252,27 @@ class IF2Net:
             samples, labels = self._stream(X), inputs.labels(y, len(X))
             check(samples)
             self._check_learned(decision, before.labels.columns(labels))
+            task, members = self._task(samples, labels, before)
+
+            def check_members() -> None:
+                unknown = int((members.cpu() - before.members).clamp(min=0).sum())
+                if unknown:
+                    raise InputError(
+                        f"At least {unknown} of these {len(labels)} samples were never learned with these labels, or "
+                        "have been forgotten already. Give only samples that are still learned; nothing has changed."
+                    )
 
             def commit(decision: DecisionLayer, left: list[int]) -> None:
-                self._state = replace(
-                    before,
-                    decision=decision,
-                    labels=before.labels.keep(left),
-                    solution=None,
-                )
+                rest = replace(before, labels=before.labels.keep(left), members=before.members - members.cpu())
+                if not left:
+                    rest = replace(rest, identity=None, merged=frozenset())
+                self._replace(rest, decision=decision)
 
-            decision.forget(self._task(samples, labels, before), commit)
+            decision.forget(replace(task, check=check_members), commit)
         return self
 
     def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
-        asked, learned = (
-            np.bincount(columns, minlength=len(self.labels)),
-            decision.counts.cpu().numpy(),
-        )
+        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
         for column in np.flatnonzero(asked > learned):
             raise InputError(
                 f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} "
@@ -303,17 +282,11 @@ class IF2Net:
     def fork(self) -> IF2Net:
         """Return a learner with the same frozen encoder that has learned nothing, to be merged later."""
         if self.encoder is None:
-            raise InputError(
-                "A learner without an encoder cannot be forked; let it learn something first."
-            )
+            raise InputError("A learner without an encoder cannot be forked; let it learn something first.")
         other = IF2Net(self.config)
         other.feature_names, other.backbone = self.feature_names, self.backbone
         tweaks = self.tweaks if self.config.representation == "first" else ()
-        other._state = State(
-            encoder=self.encoder,
-            tweaks=tweaks,
-            decision=self._empty_decision(self.encoder),
-        )
+        other._state = State(encoder=self.encoder, tweaks=tweaks, decision=self._empty_decision(self.encoder))
         return other
 
     def merge(self, other: IF2Net) -> IF2Net:
@@ -322,7 +295,8 @@ class IF2Net:
         Parameters
         ----------
         other : IF2Net
-            A learner with the same encoder: made by `fork`, or loaded from a file of this learner.
+            A learner with the same encoder and other samples, made by `fork`. It can be merged once: a second time,
+            its samples would count twice.
 
         Returns
         -------
@@ -331,33 +305,32 @@ class IF2Net:
         """
         if other.encoder is None:
             return self
-        first, second = sorted(
-            (self, other), key=id
-        )  # two merges in opposite directions must not block each other
+        first, second = sorted((self, other), key=id)  # two merges in opposite directions must not block each other
         with first._lock, second._lock:
             self._check_exact("merge")
             other._check_exact("merge")
-            theirs = copy.deepcopy(other._state) if other is self else other._state
+            theirs = other._state
             assert theirs.encoder is not None
             assert theirs.decision is not None
             self._check_mergeable(other)
             labels = self.labels.extended(np.array(theirs.labels.known, dtype=object))
-            columns = torch.tensor(
-                [labels.known.index(label) for label in theirs.labels.known],
-                dtype=torch.int64,
-            )
+            columns = torch.from_numpy(labels.columns(np.array(theirs.labels.known, dtype=object)))
             decision = self.decision or self._empty_decision(theirs.encoder)
             with uninterrupted():
                 decision.merge(theirs.decision, columns.to(self._device), len(labels))
                 self.config = self._with_encoder_of(other)
                 self.feature_names = self.feature_names or other.feature_names
                 self.backbone = self.backbone or other.backbone
-                self._state = State(
+                self._replace(
+                    self._state,
                     labels=labels,
                     encoder=self.encoder or theirs.encoder,
                     tweaks=self.tweaks or theirs.tweaks,
                     decision=decision,
                     tasks=self.tasks + theirs.tasks,
+                    members=self._state.members + theirs.members,
+                    identity=self._state.identity or uuid.uuid4().hex,
+                    merged=self._state.merged | theirs.identities,
                 )
         return self
 
@@ -366,22 +339,21 @@ class IF2Net:
         assert other.encoder is not None
         theirs = other.frozen_tensors()
         ours = self.frozen_tensors() if self.encoder is not None else theirs
-        encoder = self.encoder or IF2Net(self._with_encoder_of(other))._new_encoder(
-            other.encoder.inputs
-        )
+        encoder = self.encoder or IF2Net(self._with_encoder_of(other))._new_encoder(other.encoder.inputs)
         same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
         if not same or not all(_equal(ours[name], theirs[name]) for name in ours):
             raise InputError(
                 "These two learners have different encoders, so their statistics cannot be added; only learners "
                 "made with fork() from one learner, or loaded from its file, can be merged."
             )
-        if (self.config.holdout, self.config.dtype) != (
-            other.config.holdout,
-            other.config.dtype,
-        ):
+        if other is self or self._state.identities & other._state.identities:
             raise InputError(
-                "These two learners differ in holdout or dtype, so they cannot be merged exactly."
+                "These two learners have samples in common, which would count twice: one has been merged into the "
+                "other before, or both come from the same file or copy. Let a new fork() learn the new samples, and "
+                "merge it once."
             )
+        if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
+            raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
 
     def _check_exact(self, verb: str) -> None:
         if not RULES[self.config.rule].exact or self.config.representation != "first":
@@ -392,9 +364,7 @@ class IF2Net:
 
     # ------------------------------------------------------------------ predicting
 
-    def scores(
-        self, X: Any, *, task: int | None = None, transductive: bool = False
-    ) -> Tensor:
+    def scores(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """Return the scores Vβ, samples × classes (sorted). The highest is the prediction.
 
         Parameters
@@ -408,29 +378,19 @@ class IF2Net:
         """
         return self._scored(X, task, transductive, self._solution())
 
-    def probabilities(
-        self, X: Any, *, task: int | None = None, transductive: bool = False
-    ) -> Tensor:
+    def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """Return softmax(scores / τ), samples × classes (sorted), with τ fitted on held-out statistics."""
         solution = self._solution(temperature=True)
         assert solution.temperature is not None
         temperature = solution.temperature
         return self._scored(
-            X,
-            task,
-            transductive,
-            solution,
-            lambda scores: torch.softmax(scores.double() / temperature, dim=1),
+            X, task, transductive, solution, lambda scores: torch.softmax(scores.double() / temperature, dim=1)
         )
 
-    def predict(
-        self, X: Any, *, task: int | None = None, transductive: bool = False
-    ) -> np.ndarray:
+    def predict(self, X: Any, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
         """Return the class of each sample."""
         solution = self._solution()
-        best = self._scored(
-            X, task, transductive, solution, lambda scores: scores.argmax(dim=1)
-        )
+        best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
         return solution.classes[best.cpu().numpy()]
 
     def represent(self, X: Any, task: int | None = None) -> Tensor:
@@ -457,9 +417,7 @@ class IF2Net:
         assert self.encoder is not None
         samples = self._stream(X)
         encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
-        result = rowwise(
-            lambda block: finish(solution.times_beta(encode(block))), samples
-        )
+        result = rowwise(lambda block: finish(solution.times_beta(encode(block))), samples)
         check(samples)
         return result
 
@@ -477,9 +435,7 @@ class IF2Net:
                 "transductive=True, or learn with representation='first'."
             )
         if not 0 <= task < len(self.tweaks):
-            raise InputError(
-                f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0."
-            )
+            raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
         return self.tweaks[task]
 
     def _solution(self, *, temperature: bool = False) -> Solution:
@@ -487,15 +443,9 @@ class IF2Net:
         solution = self._state.solution
         if solution is None or (temperature and solution.temperature is None):
             with self._lock:
-                decision, labels, solution = (
-                    self._learned(),
-                    self.labels,
-                    self._state.solution,
-                )
+                decision, labels, solution = self._learned(), self.labels, self._state.solution
                 if solution is None:
-                    beta = decision.beta[:, labels.sorted_columns].to(
-                        self.config.torch_dtype
-                    )
+                    beta = decision.beta[:, labels.sorted_columns].to(self.config.torch_dtype)
                     solution = Solution(labels.sorted, RowwiseFactor(beta))
                 if temperature and solution.temperature is None:
                     solution = replace(solution, temperature=decision.temperature)
@@ -519,6 +469,8 @@ class IF2Net:
                 "config": self.config.as_dict(),
                 "classes": list(self.labels.known),
                 "tasks": self.tasks,
+                "identity": self._state.identity,
+                "merged": sorted(self._state.merged),
                 "feature_names": self.feature_names,
                 "backbone": self.backbone,
             }
@@ -530,59 +482,43 @@ class IF2Net:
         resolve_device(device)
         tensors, header = modelfile.read(path)
         if header.get("kind") == "backbone":
-            raise ModelFileError(
-                f"{path} holds a backbone, not a model; give it as the backbone of a new model."
-            )
+            raise ModelFileError(f"{path} holds a backbone, not a model; give it as the backbone of a new model.")
         if header.get("kind") == "innate":
-            raise ModelFileError(
-                f"{path} holds an innate encoder, not a model; give the file of a model."
-            )
+            raise ModelFileError(f"{path} holds an innate encoder, not a model; give the file of a model.")
         try:
             _check_header(header)
             net = cls(Config.of(**{**header["config"], "device": device}))
             net.restore(tensors, header["classes"], header["tasks"])
-            net.feature_names, net.backbone = (
-                header["feature_names"],
-                header["backbone"],
-            )
+            net._state = replace(net._state, identity=header["identity"], merged=frozenset(header["merged"]))
+            net.feature_names, net.backbone = header["feature_names"], header["backbone"]
             assert net.encoder is not None
-            if (
-                net.feature_names is not None
-                and len(set(net.feature_names)) != net.encoder.inputs
-            ):
+            if net.feature_names is not None and len(set(net.feature_names)) != net.encoder.inputs:
                 raise ModelFileError("Its header does not name each feature.")
         except IF2NetError as error:
-            raise ModelFileError(
-                f"{path} does not hold a whole if2net model. {error} Use a backup copy."
-            ) from error
+            raise ModelFileError(f"{path} does not hold a whole if2net model. {error} Use a backup copy.") from error
         return net
 
     def frozen_tensors(self) -> dict[str, Tensor]:
         """Return what never changes after the first data, by name: the encoder and the tweaks."""
         if self.encoder is None:
-            raise InputError(
-                "Nothing has been learned yet, so there is nothing to save."
-            )
+            raise InputError("Nothing has been learned yet, so there is nothing to save.")
         tensors = dict(self.encoder.tensors())
         for task, tweak in enumerate(self.tweaks):
-            tensors |= {
-                f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)
-            }
+            tensors |= {f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)}
         return tensors
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the encoder and the statistics, by name. Checkpoints and workers of a cluster use it."""
         frozen = self.frozen_tensors()
         assert self.decision is not None
-        return frozen | dict(self.decision.tensors())
+        members = {"members": self._state.members} if self.decision.exact else {}
+        return frozen | dict(self.decision.tensors()) | members
 
     def solved_tensors(self) -> dict[str, Tensor]:
         """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
         return dict(self.decision.solved_tensors()) if self.decision is not None else {}
 
-    def restore(
-        self, tensors: dict[str, Tensor], classes: Sequence[Any], tasks: int
-    ) -> None:
+    def restore(self, tensors: dict[str, Tensor], classes: Sequence[Any], tasks: int) -> None:
         """Take over the state of another learner of the same configuration from its `tensors`.
 
         They are checked first, so that a file cannot ask for more memory than its own tensors take.
@@ -590,43 +526,31 @@ class IF2Net:
         labels, dtype = Labels.restored(classes), self.config.torch_dtype
         self.config = self.config.for_samples(None)
         shape = self.config.shape
-        features = (
-            math.prod(shape)
-            if shape
-            else tensors.get("encoder.mean", torch.empty(0)).numel()
-        )
+        features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
             raise ModelFileError("The tensor encoder.mean is missing or empty.")
         encoder = self._new_encoder(features)
         layers = encoder.config.layer_shapes(features) if encoder.config.tweaked else []
         count = tasks if self.config.representation == "per-task" else 1
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
-            raise ModelFileError(
-                f"It does not hold the representations of {tasks:,} tasks."
-            )
+            raise ModelFileError(f"It does not hold the representations of {tasks:,} tasks.")
         width, rule = encoder.config.width(features), RULES[self.config.rule]
         parts = encoder.config.contents(features, dtype)
         parts |= {
-            f"tweak.{n}.{layer}": Part(shape, dtype)
-            for n in range(count)
-            for layer, shape in enumerate(layers)
+            f"tweak.{n}.{layer}": Part(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
         }
         parts |= rule.contents(width, len(labels), self.config.rule_config(), dtype)
+        if rule.exact:
+            parts["members"] = Part((PLACES,), torch.int32, least=0)
         contents.check(tensors, parts)
 
-        there = {
-            name: tensor.to(self._device)
-            for name, tensor in tensors.items()
-            if not name.endswith(".G")
-        }
+        there = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
         encoder.restore(there)
-        tweaks = tuple(
-            [there[f"tweak.{task}.{layer}"] for layer in range(len(layers))]
-            for task in range(count)
-        )
+        tweaks = tuple([there[f"tweak.{task}.{layer}"] for layer in range(len(layers))] for task in range(count))
         decision = self._empty_decision(encoder)
         decision.restore({**tensors, **there})
-        self._state = State(labels, encoder, tweaks, decision, tasks)
+        members = tensors["members"] if rule.exact else no_members()
+        self._replace(State(labels, encoder, tweaks, tasks=tasks, members=members), decision=decision)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
@@ -636,6 +560,12 @@ class IF2Net:
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------------ the state and the samples
+
+    def _replace(self, state: State, *, decision: DecisionLayer, **changes: Any) -> None:
+        """Replace the state in one assignment by one with these changes and no solution yet."""
+        after = replace(state, decision=decision, solution=None, **changes)
+        decision.class_hashes = partial(getattr, after.labels, "hashes")
+        self._state = after
 
     @property
     def classes(self) -> np.ndarray:
@@ -676,23 +606,15 @@ class IF2Net:
     def _device(self) -> torch.device:
         return self.config.torch_device
 
-    def _learned(
-        self, otherwise: str = "call learn or partial_fit first"
-    ) -> DecisionLayer:
+    def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
 
     def _new_encoder(self, features: int) -> Encoder:
         if self.config.shape is not None:
-            return InnateEncoder(
-                InnateConfig(
-                    INNATE[self.config.encoder], self.config.shape, self.config.flips
-                )
-            )
-        config = encoder_config(
-            self.config.encoder, features, **self.config.encoder_overrides()
-        )
+            return InnateEncoder(InnateConfig(INNATE[self.config.encoder], self.config.shape, self.config.flips))
+        config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
 
     def _with_encoder_of(self, other: IF2Net) -> Config:
@@ -700,12 +622,7 @@ class IF2Net:
         if self.encoder is not None or self.config.encoder != "auto":
             return self.config
         theirs = other.config
-        return replace(
-            self.config,
-            encoder=theirs.encoder,
-            image_shape=theirs.image_shape,
-            flips=theirs.flips,
-        )
+        return replace(self.config, encoder=theirs.encoder, image_shape=theirs.image_shape, flips=theirs.flips)
 
     def _started_encoder(self, X: Samples) -> Encoder:
         """Return a new encoder, frozen with the scale of X."""
@@ -720,22 +637,13 @@ class IF2Net:
 
     def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
         rule = RULES[self.config.rule]
-        return rule(
-            encoder.width,
-            self.config.rule_config(),
-            self.config.torch_dtype,
-            self._device,
-        )
+        return rule(encoder.width, self.config.rule_config(), self.config.torch_dtype, self._device)
 
-    def _samples(
-        self, X: Any, encoder: Encoder | None = None, features: int | None = None
-    ) -> Tensor:
+    def _samples(self, X: Any, encoder: Encoder | None = None, features: int | None = None) -> Tensor:
         """Return X as a tensor on the device, or raise an error that says why it cannot be used."""
         encoder = encoder or self.encoder
         features = features if encoder is None else encoder.inputs
-        tensor = inputs.samples(
-            self._rows(X), self.config.torch_dtype, self._device, features
-        )
+        tensor = inputs.samples(self._rows(X), self.config.torch_dtype, self._device, features)
         if encoder is not None:
             encoder.check(tensor)
         return tensor
@@ -754,9 +662,7 @@ class IF2Net:
 
     def _stream(self, X: Any) -> Samples:
         """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block."""
-        matrix = inputs.matrix(
-            self._rows(X), None if self.encoder is None else self.encoder.inputs
-        )
+        matrix = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
         if not worth_streaming(matrix, self._device):
             return self._samples(matrix)
         encoder = self.encoder
@@ -768,34 +674,28 @@ class IF2Net:
             lambda block: self._samples(block, encoder),
         )
 
-    def _task(self, X: Samples, y: np.ndarray, state: State) -> Task:
-        """Return samples and their labels as a task for the decision layer."""
-        encoder, columns = (
-            state.encoder,
-            torch.from_numpy(state.labels.columns(y)).to(self._device),
-        )
+    def _task(self, X: Samples, y: np.ndarray, state: State) -> tuple[Task, Tensor]:
+        """Return samples and their labels as a task for the decision layer.
+
+        The table of its members comes with it. It is complete after each iteration over the blocks.
+        """
+        encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
         assert encoder is not None
-        prepare = (
-            encoder.counting if RULES[self.config.rule].exact else encoder.encoding
-        )
+        prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
         encode = prepare(state.tweaks[-1] if state.tweaks else [])
         size, share = COUNTING_BLOCK[X.device.type], self.config.holdout
+        members, label_hashes = no_members(self._device), torch.from_numpy(state.labels.hashes).to(self._device)
         # Hashing everything first is faster than between products, which leave the cache to BLAS.
-        held = held_out(X, share).split(size) if isinstance(X, Tensor) else None
+        hashes = content_hashes(X).split(size) if isinstance(X, Tensor) else None
 
         def blocks() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-            for place, (block, its_columns) in enumerate(
-                zip(X.split(size), columns.split(size), strict=True)
-            ):
-                yield (
-                    encode(block),
-                    its_columns,
-                    held_out(block, share) if held is None else held[place],
-                )
+            members.zero_()
+            for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
+                contents = content_hashes(block) if hashes is None else hashes[place]
+                add_members(members, contents, label_hashes[its_columns])
+                yield encode(block), its_columns, held_out(contents, share)
 
-        return Task(
-            len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)
-        )
+        return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
 
 
 def _check_header(header: dict[str, Any]) -> None:
@@ -806,19 +706,15 @@ def _check_header(header: dict[str, Any]) -> None:
         "config": isinstance(header.get("config"), dict),
         "classes": isinstance(header.get("classes"), list),
         "tasks": type(header.get("tasks")) is int and header["tasks"] >= 0,
-        "feature_names": names is None
-        or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
+        "identity": isinstance(header.get("identity", 0), str | None),
+        "merged": isinstance(header.get("merged"), list) and all(isinstance(name, str) for name in header["merged"]),
+        "feature_names": names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
         "backbone": backbone is None
-        or (
-            isinstance(backbone, dict)
-            and all(isinstance(backbone.get(key), str) for key in ("text", "identity"))
-        ),
+        or (isinstance(backbone, dict) and all(isinstance(backbone.get(key), str) for key in ("text", "identity"))),
     }
     for key, is_right in right.items():
         if not is_right:
-            raise ModelFileError(
-                f"The field {key!r} of its header is missing or wrong."
-            )
+            raise ModelFileError(f"The field {key!r} of its header is missing or wrong.")
 
 
 def _looks_good(X: Tensor, encoder: Encoder | None) -> Tensor:

@@ -5,28 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
-from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task, thinning
-from if2net.decision.ridge import (
-    absolute_ridge,
-    apply_inverse,
-    check_ridge,
-    factor,
-    solve,
-    solve_by,
-)
+from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
+from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.statistics import one_hot, rows_per_sample
 from if2net.errors import InputError
 from if2net.interrupts import uninterrupted
 
-# The ridge is chosen on about this many evenly spaced classes where there are more than four times as many.
-CHOOSING_CLASSES = 64
+# With more classes than this, the ridge is chosen on 64 random sums of their columns.
+MANY_CLASSES = 256
 # For a layer at least this wide, memory for a second G and solving again for a few samples are worth avoiding.
 WIDE = 2048
 # At most this many samples are added without a new factorisation; with more, the corrections cost as much.
@@ -52,13 +46,7 @@ class Analytic(DecisionLayer):
 
     exact = True
 
-    def __init__(
-        self,
-        width: int,
-        config: RuleConfig,
-        dtype: torch.dtype,
-        device: torch.device | str,
-    ) -> None:
+    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         super().__init__(width, config, dtype, device)
         self._beta: Tensor | None = None
         self._ridge: float | None = None
@@ -71,14 +59,22 @@ class Analytic(DecisionLayer):
         if self.config.ridge is not None:
             return self.config.ridge
         if self._ridge is None:
-            classes = thinning(self.classes, CHOOSING_CLASSES)
-            fitting, held = (
-                part.thinned(slice(None), classes) for part in (self.fitting, self.held)
-            )
-            self._ridge = choose_ridge(
-                fitting, held, SLACK if held.width == self.width else SLACK_OF_SOME
-            )
+            fitting, held = self.fitting, self.held
+            if self.classes > MANY_CLASSES:
+                signs = self._signs()
+                fitting, held = fitting.mixed(signs), held.mixed(signs)
+            self._ridge = choose_ridge(fitting, held, SLACK if held.width == self.width else SLACK_OF_SOME)
         return self._ridge
+
+    def _signs(self) -> Tensor:
+        """Return a row of 64 random signs ±1/8 per class, from the hash of its label.
+
+        The squared error of 64 sums of columns with these signs has the expectation of the error of all columns. Only
+        labels decide on the signs, so the order of the classes does not change the choice.
+        """
+        numbers = self.class_hashes() if self.class_hashes else np.random.default_rng(0).bytes(8 * self.classes)
+        bits = np.unpackbits(np.frombuffer(numbers, dtype=np.uint8).reshape(self.classes, 8), axis=1)
+        return torch.from_numpy((bits - 0.5) / 4)
 
     @property
     def beta(self) -> Tensor:
@@ -86,9 +82,7 @@ class Analytic(DecisionLayer):
             alpha = absolute_ridge(self.G, self.ridge)
             if self.config.ridge is not None:
                 check_ridge(self.G, alpha)
-            if (
-                self._keeps_factor
-            ):  # in the precision of G, since later updates of β are not corrected
+            if self._keeps_factor:  # in the precision of G, since later updates of β are not corrected
                 self._inverse = UpdatedInverse(factor(self.G, alpha))
                 self._beta = solve_by(self._inverse.lower, self.G, self.Q, alpha)
             else:
@@ -97,38 +91,22 @@ class Analytic(DecisionLayer):
 
     # ------------------------------------------------------------------ learning
 
-    def learn(
-        self,
-        task: Task,
-        commit: Callable[[DecisionLayer], None],
-        report: Report | None = None,
-    ) -> None:
+    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Count a task: in place where that saves much, else aside, so that Ctrl-C leaves the layer as it was."""
         if self.classes and self._is_few(task.samples) and task.in_memory:
-            V, y, held = (
-                torch.cat(parts) for parts in zip(*task.blocks(), strict=True)
-            )
+            V, y, held = (torch.cat(parts) for parts in zip(*task.blocks(), strict=True))
             with uninterrupted():
                 self.update(V, y, held, task.classes)
                 commit(self)
             return
         self._keeps_factor = False
-        in_place = (
-            self.classes
-            and self.width >= WIDE
-            and task.in_memory
-            and task.samples <= IN_PLACE
-        )
+        in_place = self.classes and self.width >= WIDE and task.in_memory and task.samples <= IN_PLACE
         if in_place and self._learn_in_place(task, commit):
             return
         aside = self._counted_aside(task)
         with uninterrupted():
             if self.classes:
-                self.merge(
-                    aside,
-                    torch.arange(task.classes, device=aside.counts.device),
-                    task.classes,
-                )
+                self.merge(aside, torch.arange(task.classes, device=aside.counts.device), task.classes)
                 commit(self)
             else:
                 commit(aside)
@@ -150,16 +128,12 @@ class Analytic(DecisionLayer):
 
     def _is_few(self, samples: int) -> bool:
         """Return whether `update` is the faster way to add this many samples."""
-        return self.width >= WIDE and samples <= min(
-            FEW, NEW_SHARE * self.total.samples
-        )
+        return self.width >= WIDE and samples <= min(FEW, NEW_SHARE * self.total.samples)
 
     def _is_fresh(self, inverse: UpdatedInverse, V: Tensor) -> bool:
         """Return whether the factor may serve for these samples, too: few are new, and α hardly moves."""
         new = inverse.trace + float(V.double().square().sum())
-        return self._is_few(inverse.rows + len(V)) and new <= NEW_SHARE * (
-            self.total.trace - inverse.trace
-        )
+        return self._is_few(inverse.rows + len(V)) and new <= NEW_SHARE * (self.total.trace - inverse.trace)
 
     def _counted_aside(self, task: Task) -> Analytic:
         aside = self.empty()
@@ -169,17 +143,9 @@ class Analytic(DecisionLayer):
         task.check()
         return aside
 
-    def _learn_in_place(
-        self, task: Task, commit: Callable[[DecisionLayer], None]
-    ) -> bool:
+    def _learn_in_place(self, task: Task, commit: Callable[[DecisionLayer], None]) -> bool:
         """Count a task without a second G. Undo it after Ctrl-C, and where its samples are too large (False)."""
-        before, most, squares, done, whole = (
-            self.classes,
-            IN_PLACE_SQUARES * self.total.trace,
-            0.0,
-            0,
-            False,
-        )
+        before, most, squares, done, whole = self.classes, IN_PLACE_SQUARES * self.total.trace, 0.0, 0, False
         try:
             self.grow(task.classes)
             for block in task.blocks():
@@ -203,15 +169,15 @@ class Analytic(DecisionLayer):
 
     # ------------------------------------------------------------------ forgetting and merging
 
-    def forget(
-        self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]
-    ) -> None:
+    def forget(self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
         """Remove samples that were learned, all of them or, after an error, none."""
         aside = self._counted_aside(task)
         left = (self.counts > aside.counts).nonzero().flatten()
         if len(left) == 0:
             commit(self.empty(), [])  # not even rounding errors are left
             return
+        if bool((aside.held.counts > self.held.counts).any()):
+            raise InputError("Some of the samples to forget were never learned; give only learned samples.")
         self._check_precision_left(aside)
         with uninterrupted():
             self.total.take_out(aside.total)
@@ -252,14 +218,10 @@ class Analytic(DecisionLayer):
             yield "ridge", torch.tensor([self._ridge], dtype=torch.float64)
 
     @classmethod
-    def contents(
-        cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype
-    ) -> Contents:
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
         solved = {
             "beta": Part((width, classes), dtype, needed=False),
-            "ridge": Part(
-                (1,), torch.float64, least=torch.finfo(torch.float64).tiny, needed=False
-            ),
+            "ridge": Part((1,), torch.float64, least=torch.finfo(torch.float64).tiny, needed=False),
         }
         return super().contents(width, classes, config, dtype) | solved
 
@@ -277,10 +239,7 @@ class Analytic(DecisionLayer):
         # With a β that has not seen the held-out samples: the final β was fitted to them, so its error on them is too
         # small.
         fitting = self.fitting
-        return temperature(
-            solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, self.ridge)),
-            self.held,
-        )
+        return temperature(solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, self.ridge)), self.held)
 
     def _changed(self) -> None:
         super()._changed()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,24 +35,16 @@ Report = Callable[[Progress], None]
 class RuleConfig:
     """The settings of Algorithm 2. The analytic rule reads the first two, the gradient and EWC rules the others."""
 
-    ridge: float | None = (
-        None  # relative to tr(G)/S; chosen on held-out statistics when None
-    )
-    holdout: float = (
-        0.1  # share of the samples, selected by their content, that choose the ridge
-    )
+    ridge: float | None = None  # relative to tr(G)/S; chosen on held-out statistics when None
+    holdout: float = 0.1  # share of the samples, selected by their content, that choose the ridge
     alpha: float = 0.1  # the projector's α; the paper's value
     projector: str = "exact"  # or `recursive`, the paper's; or `batch-mean`, OWM's
     initialisation: str = "analytic"  # of the first task (Remark 1); or `random`
-    initial_samples: int | None = (
-        None  # samples of the first task that it uses; all when None
-    )
+    initial_samples: int | None = None  # samples of the first task that it uses; all when None
     mu: float = 2.0**-30  # μ of Remark 1; the paper's value
     epochs: int = 5
     batch_size: int = 64
-    step: float = (
-        1.0  # as a share of 1/λmax of the projected curvature; it diverges above 2
-    )
+    step: float = 1.0  # as a share of 1/λmax of the projected curvature; it diverges above 2
     fisher: float = 100.0  # weight of the EWC penalty
     seed: int = 0
 
@@ -91,22 +84,15 @@ class DecisionLayer(ABC):
     is as it was.
     """
 
-    exact: ClassVar[bool] = (
-        False  # whether forgetting and merging equal training on the remaining or joined data
-    )
+    exact: ClassVar[bool] = False  # whether forgetting and merging equal training on the remaining or joined data
 
-    def __init__(
-        self,
-        width: int,
-        config: RuleConfig,
-        dtype: torch.dtype,
-        device: torch.device | str,
-    ) -> None:
+    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         self.config = config
         self.dtype, self.device = dtype, device
         self.total = Statistics(width, dtype, device)
         self.features = thinning(width, CHOOSING_FEATURES)
         self.held = Statistics(len(range(width)[self.features]), dtype, device)
+        self.class_hashes: Callable[[], np.ndarray] | None = None  # `Labels.hashes` of the classes
         self._temperature: float | None = None
 
     def empty(self) -> Self:
@@ -153,17 +139,10 @@ class DecisionLayer(ABC):
         return self._temperature
 
     @abstractmethod
-    def learn(
-        self,
-        task: Task,
-        commit: Callable[[DecisionLayer], None],
-        report: Report | None = None,
-    ) -> None:
+    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Learn a task."""
 
-    def forget(
-        self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]
-    ) -> None:
+    def forget(self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
         """Remove samples. `commit` also receives the columns of the classes that still have samples."""
         raise ConfigurationError("Only the analytic rule can forget exactly.")
 
@@ -196,9 +175,7 @@ class DecisionLayer(ABC):
         yield from ()
 
     @classmethod
-    def contents(
-        cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype
-    ) -> Contents:
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
         """Return what `tensors` and `solved_tensors` yield for a layer of this size. Nothing is computed for it."""
         held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
         total = Statistics.contents("total", width, classes, dtype)
@@ -210,19 +187,11 @@ class DecisionLayer(ABC):
             raise ModelFileError("More samples are held out than were learned.")
         for name, part in (("total", self.total), ("held", self.held)):
             G = unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
-            parts = {
-                f"{name}.G": G,
-                f"{name}.Q": tensors[f"{name}.Q"],
-                f"{name}.counts": tensors[f"{name}.counts"],
-            }
-            part.restore(
-                name, {key: tensor.to(self.device) for key, tensor in parts.items()}
-            )
+            parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}
+            part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
         self._changed()
 
-    def _held_part(
-        self, V: Tensor, y: Tensor, held: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _held_part(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return what `held` counts of a block: the first row of each held-out sample.
 
         On a GPU that is all rows with a mask: selecting the rows would make the host wait for their number.

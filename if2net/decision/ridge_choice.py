@@ -1,12 +1,14 @@
 """The choice of the ridge on held-out statistics, which keep no samples.
 
-`choose_ridge` tries ridges in half decades. The held-out error of all of them comes from one factorisation
-(`RidgePath`), or from one eigendecomposition where the layer is narrow (`EigenPath`).
+`choose_ridge` looks for the minimum in half decades, then refines it. The held-out errors of all ridges come from one
+factorisation (`RidgePath`), or from one eigendecomposition where the layer is narrow (`EigenPath`).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -25,19 +27,22 @@ from if2net.errors import NumericalError
 
 # The ridge where there is nothing to choose it on.
 DEFAULT_RIDGE = 1e-3
-# The search starts here, since most choices are within reach of it.
-FIRST_CENTRE = 1e-2
+# The search starts at 10 to this power, since most choices are within reach of it.
+FIRST_CENTRE = -2.0
 # The ends of the search.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
 # The squared error prefers a larger ridge than the accuracy does, so the smallest ridge within this factor of the
 # least error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams. Where the choice
 # sees only some of the features, a small ridge looks better than it is, and the factor is closer to 1.
-SLACK, SLACK_OF_SOME = 1.05, 1.01
+SLACK, SLACK_OF_SOME = 1.025, 1.005
 # With fewer held-out samples than this the default is taken.
 ENOUGH_HELD_OUT = 10
-# A path covers this many half decades on either side of its centre.
-REACH = 3
+# A path covers this many decades on either side of its centre.
+REACH = 1.5
+# Golden-section and bisection steps, which find a ridge to five digits.
+STEPS_OF_SEARCH = 24
+GOLDEN = (5**0.5 - 1) / 2
 # Lanczos steps: enough for three digits of the error 1.5 decades from the centre, where a step shrinks it by 0.7.
 STEPS = 16
 # Up to this width an eigendecomposition is faster on a CPU: see benchmarks/ridge_path.py.
@@ -48,26 +53,52 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     """Return the smallest ridge whose β, solved without the held-out samples, fits them nearly as well as the best.
 
     The search looks at the path around one centre, and goes on from the end of that path while the end is best. It
-    always starts at the same centre, so the choice is a function of the statistics alone.
+    always starts at the same centre, so the choice is a function of the statistics alone. The function is continuous:
+    rounding moves the choice by a rounding, not by a step of a grid.
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
         return max(DEFAULT_RIDGE, smallest_ridge(fitting.G))
-    allowed = range(math.ceil(_half_decade(smallest_ridge(fitting.G))), round(_half_decade(LARGEST_RIDGE)) + 1)
-    centre, seen = max(round(_half_decade(FIRST_CENTRE)), allowed.start), set[int]()
-    errors: dict[int, float] = {}
-    while centre in allowed and centre not in seen:
+    lowest, highest = math.log10(smallest_ridge(fitting.G)), math.log10(LARGEST_RIDGE)
+    centre, seen = max(FIRST_CENTRE, lowest), set[float]()
+    while centre <= highest and centre not in seen:
         seen.add(centre)
         try:
-            errors = _errors(fitting, held, centre, allowed)
+            error = _errors_around(centre, fitting, held)
         except NumericalError:  # the ridge is too small for these features
             centre += REACH
             continue
-        best = min(errors, key=lambda place: errors[place])
-        if abs(best - centre) < REACH:
-            break
+        first, last = max(centre - REACH, lowest), min(centre + REACH, highest)
+        best = min((min(first + step / 2, last) for step in range(2 * math.ceil(last - first) + 1)), key=error)
+        if abs(best - centre) < REACH or best in seen:
+            return 10.0 ** _smallest_good(error, first, best, last, slack)
         centre = best
-    good = [place for place, error in errors.items() if error <= slack * min(errors.values())]
-    return _ridge(min(good)) if good else DEFAULT_RIDGE
+    return DEFAULT_RIDGE
+
+
+def _errors_around(centre: float, fitting: Statistics, held: Statistics) -> Callable[[float], float]:
+    """Return the held-out error as a function of log10(ridge), good within reach of the centre."""
+    path = ridge_path(fitting, held, absolute_ridge(fitting.G, 10.0**centre))
+    return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place)))
+
+
+def _smallest_good(error: Callable[[float], float], first: float, best: float, last: float, slack: float) -> float:
+    """Return where the error first exceeds `slack` times its minimum, on the way from the minimum down to `first`.
+
+    Places are logarithms of ridges. The minimum lies within half a decade of `best`.
+    """
+    low, high = max(best - 0.5, first), min(best + 0.5, last)
+    for _ in range(STEPS_OF_SEARCH):
+        left, right = high - (high - low) * GOLDEN, low + (high - low) * GOLDEN
+        low, high = (low, right) if error(left) < error(right) else (left, high)
+    good = (low + high) / 2
+    most = slack * error(good)
+    while good > first and error(max(good - 0.5, first)) <= most:
+        good = max(good - 0.5, first)
+    bad = max(good - 0.5, first)
+    for _ in range(STEPS_OF_SEARCH):
+        middle = (bad + good) / 2
+        bad, good = (bad, middle) if error(middle) <= most else (middle, good)
+    return good
 
 
 def smallest_ridge(G: Tensor) -> float:
@@ -75,21 +106,6 @@ def smallest_ridge(G: Tensor) -> float:
     mean_diagonal = float(G.diagonal().double().mean())
     above_rounding = ROUNDINGS * rounding(G, G.dtype) / mean_diagonal if mean_diagonal > 0 else 0.0
     return max(SMALLEST_RIDGE[G.dtype], above_rounding)
-
-
-def _errors(fitting: Statistics, held: Statistics, centre: int, allowed: range) -> dict[int, float]:
-    """Return the held-out error at each allowed half decade within reach of the centre."""
-    path = ridge_path(fitting, held, absolute_ridge(fitting.G, _ridge(centre)))
-    places = [place for place in range(centre - REACH, centre + REACH + 1) if place in allowed]
-    return {place: path.error(absolute_ridge(fitting.G, _ridge(place))) for place in places}
-
-
-def _ridge(half_decade: int) -> float:
-    return 10.0 ** (half_decade / 2)
-
-
-def _half_decade(ridge: float) -> float:
-    return 2 * math.log10(ridge) - 1e-9  # a ridge that is exactly a half decade keeps it when rounded up
 
 
 def ridge_path(fitting: Statistics, held: Statistics, centre: float) -> RidgePath | EigenPath:

@@ -13,6 +13,10 @@ from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle
 
 # The most samples of a class that a file may announce, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
+# Fewer samples than this wait until there are as many: a one that is added to 2²⁴ in float32 is lost in rounding.
+TOGETHER = 128
+# Statistics at least this wide have no memory for a copy of G.
+WIDE = 2048
 
 
 class Statistics:
@@ -55,17 +59,37 @@ class Statistics:
         *,
         gram: bool = True,
     ) -> None:
-        self.G = zeros(width if gram else 0, dtype, device)
-        self.Q = torch.zeros(width, 0, dtype=dtype, device=device)
+        self._G = zeros(width if gram else 0, dtype, device)
+        self._Q = torch.zeros(width, 0, dtype=dtype, device=device)
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
+        self._waiting: list[tuple[Tensor, Tensor]] = []
+
+    @property
+    def G(self) -> Tensor:
+        if not self._waiting or not len(self._G):
+            return self._G
+        if self.width >= WIDE:
+            self._add_waiting()
+            return self._G
+        G = self._G.clone()
+        add_gram(G, self._waiting_samples()[0], 1)
+        return G
+
+    @property
+    def Q(self) -> Tensor:
+        if not self._waiting:
+            return self._Q
+        Q = self._Q.clone()
+        _add_class_sums(Q, *self._waiting_samples(), 1)
+        return Q
 
     @property
     def width(self) -> int:
-        return len(self.Q)
+        return len(self._Q)
 
     @property
     def classes(self) -> int:
-        return self.Q.shape[1]
+        return self._Q.shape[1]
 
     @property
     def samples(self) -> int:
@@ -74,62 +98,67 @@ class Statistics:
     @property
     def trace(self) -> float:
         """tr(G), the sum of all squared features."""
-        return float(self.G.diagonal().double().sum())
+        waiting = sum(float(V.double().square().sum()) for V, _ in self._waiting)
+        return float(self._G.diagonal().double().sum()) + waiting
 
     def grow(self, classes: int) -> None:
         """Append columns of zeros for new classes."""
         more = classes - self.classes
         if more > 0:
-            self.Q = torch.cat([self.Q, self.Q.new_zeros(self.width, more)], dim=1)
+            self._Q = torch.cat([self._Q, self._Q.new_zeros(self.width, more)], dim=1)
             self.counts = torch.cat([self.counts, self.counts.new_zeros(more)])
 
     def keep(self, columns: Tensor) -> None:
         """Keep these classes. The samples of the others must have been subtracted."""
-        self.Q, self.counts = self.Q[:, columns].contiguous(), self.counts[columns]
+        self._add_waiting()
+        self._Q, self.counts = self._Q[:, columns].contiguous(), self.counts[columns]
 
     def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
         """Count samples V of the classes y; with a mask, only those that it selects.
 
         A sample may have further rows, which follow its first one and count in G alone.
         """
-        self._count(V, y, mask, 1)
+        if len(V):
+            V, ones = self._masked(V, y, mask, 1)
+            self.counts.scatter_add_(0, y, ones)
+            self._waiting.append((V, y))
+            if sum(len(rows) for rows, _ in self._waiting) >= TOGETHER:
+                self._add_waiting()
 
     def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
         """Undo `add`."""
-        self._count(V, y, mask, -1)
+        if len(V):
+            self._add_waiting()
+            V, ones = self._masked(V, y, mask, -1)
+            self.counts.scatter_add_(0, y, ones)
+            self._add(V, y, -1)
 
     def merge(self, other: Statistics, columns: Tensor) -> None:
         """Add other statistics, whose class k is column columns[k] here."""
-        add_triangle(self.G, other.G)
-        self.Q.index_add_(1, columns, other.Q)
+        self._add_waiting()
+        add_triangle(self._G, other.G)
+        self._Q.index_add_(1, columns, other.Q)
         self.counts.index_add_(0, columns, other.counts)
 
     def take_out(self, other: Statistics) -> None:
         """Subtract statistics of the same classes."""
-        add_triangle(self.G, other.G, -1)
-        self.Q -= other.Q
+        self._add_waiting()
+        add_triangle(self._G, other.G, -1)
+        self._Q -= other.Q
         self.counts -= other.counts
 
-    def thinned(self, features: slice, classes: slice = slice(None)) -> Statistics:
-        """Return the statistics of some features and classes; G is a view where that is all features."""
-        part = Statistics(0)
-        part.Q, part.counts = self.Q[features, classes], self.counts[classes]
-        part.G = (
-            self.G
-            if (features.step or 1) == 1
-            else self.G[features, features].contiguous()
-        )
-        return part
+    def thinned(self, features: slice) -> Statistics:
+        """Return the statistics of some features; G is not copied where that is all of them."""
+        G = self.G if (features.step or 1) == 1 else self.G[features, features].contiguous()
+        return Statistics._of(G, self.Q[features], self.counts)
+
+    def mixed(self, targets: Tensor) -> Statistics:
+        """Return the statistics with other targets than one-hot labels: row k of `targets` for class k."""
+        return Statistics._of(self.G, self.Q @ targets.to(self._Q), self.counts)
 
     def without(self, other: Statistics) -> Statistics:
         """Return these statistics minus others of the same classes."""
-        rest = Statistics(0)
-        rest.G, rest.Q, rest.counts = (
-            self.G - other.G,
-            self.Q - other.Q,
-            self.counts - other.counts,
-        )
-        return rest
+        return Statistics._of(self.G - other.G, self.Q - other.Q, self.counts - other.counts)
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """Yield everything kept, by name."""
@@ -143,47 +172,54 @@ class Statistics:
         return {
             f"{prefix}.G": Part((width * (width + 1) // 2,), dtype),
             f"{prefix}.Q": Part((width, classes), dtype),
-            f"{prefix}.counts": Part(
-                (classes,), torch.int64, least=0, most=MOST_SAMPLES
-            ),
+            f"{prefix}.counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
         }
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` yielded."""
-        self.G, self.Q, self.counts = (
-            tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts")
-        )
+        self._G, self._Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
+        self._waiting = []
 
-    def _count(self, V: Tensor, y: Tensor, mask: Tensor | None, sign: int) -> None:
-        if len(V) == 0:
-            return
-        V, ones = V.to(self.G.dtype), torch.full_like(y, sign)
-        if mask is not None:
-            V, ones = torch.where(mask[:, None], V, 0), ones * mask
-        _add_class_sums(self.Q, V, y, sign)  # first, while V is in the cache
-        if len(self.G):
+    @staticmethod
+    def _of(G: Tensor, Q: Tensor, counts: Tensor) -> Statistics:
+        statistics = Statistics(0)
+        statistics._G, statistics._Q, statistics.counts = G, Q, counts
+        return statistics
+
+    def _masked(self, V: Tensor, y: Tensor, mask: Tensor | None, sign: int) -> tuple[Tensor, Tensor]:
+        """Return V, zero where the mask does not select a row, and by how much each row changes the counts."""
+        V, ones = V.to(self._Q.dtype), torch.full_like(y, sign)
+        return (V, ones) if mask is None else (torch.where(mask[:, None], V, 0), ones * mask)
+
+    def _add_waiting(self) -> None:
+        if self._waiting:
+            self._add(*self._waiting_samples(), 1)
+            self._waiting = []
+
+    def _waiting_samples(self) -> tuple[Tensor, Tensor]:
+        if len(self._waiting) > 1:
+            V, y = zip(*self._waiting, strict=True)
+            self._waiting = [(torch.cat(V), torch.cat(y))]
+        return self._waiting[0]
+
+    def _add(self, V: Tensor, y: Tensor, sign: int) -> None:
+        _add_class_sums(self._Q, V, y, sign)  # first, while V is in the cache
+        if len(self._G):
             halves = Halves.where_good(V, inner=0)
             if halves is None:
-                add_gram(self.G, V, sign)
+                add_gram(self._G, V, sign)
             else:
-                add_gram_of_halves(self.G, halves, sign)
-        self.counts.scatter_add_(0, y, ones)
+                add_gram_of_halves(self._G, halves, sign)
 
 
 def _add_class_sums(Q: Tensor, V: Tensor, y: Tensor, sign: int) -> None:
     """Q += ±VᵀY, each sample added to its class, always in the same order."""
     V = V[:: rows_per_sample(V, y)]
-    if (
-        V.device.type == "cuda"
-    ):  # `index_add_` has no fixed order there, and `unique` makes the host wait
-        Q.add_(
-            V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign
-        )
+    if V.device.type == "cuda":  # `index_add_` has no fixed order there, and `unique` makes the host wait
+        Q.add_(V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign)
         return
     present, place = y.unique(return_inverse=True)
-    Q[:, present] += (
-        V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
-    )
+    Q[:, present] += V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
 
 
 def rows_per_sample(V: Tensor, y: Tensor) -> int:
@@ -193,6 +229,4 @@ def rows_per_sample(V: Tensor, y: Tensor) -> int:
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:
     """Return Y, samples × classes."""
-    return torch.zeros(len(y), classes, dtype=dtype, device=y.device).scatter_(
-        1, y.unsqueeze(1), 1.0
-    )
+    return torch.zeros(len(y), classes, dtype=dtype, device=y.device).scatter_(1, y.unsqueeze(1), 1.0)

@@ -83,7 +83,7 @@ def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(counted, ta
 
 def test_the_search_ends_where_no_ridge_makes_G_positive_definite(counted, task):
     V, y = task(60, 8, 4)
-    broken = counted(V, y)
+    broken = counted(V, y).thinned(slice(None))
     broken.G[0, 0] = -1000.0
     assert choose_ridge(broken, counted(V, y)) == DEFAULT_RIDGE
 
@@ -175,6 +175,7 @@ def test_an_eigendecomposition_gives_the_exact_error_of_any_ridge(counted, task,
 def test_both_paths_refuse_a_matrix_that_is_not_positive_definite_or_not_finite(counted, task):
     for value in (-5.0, torch.nan, torch.inf):
         _, fitting, held, _ = path_of(counted, task, torch.float32, width=20)
+        fitting = fitting.thinned(slice(None))
         fitting.G[3, 3] = value
         for kind in (RidgePath, EigenPath):
             with pytest.raises(NumericalError, match="not positive definite"):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from if2net.decision.statistics import Statistics, one_hot
+from if2net.decision.statistics import TOGETHER, WIDE, Statistics, one_hot
 from if2net.decision.symmetric import BLOCK, symmetric, symmetric_product
 
 WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
@@ -141,3 +141,33 @@ def test_taking_out_statistics_undoes_merging_them(task):
     assert statistics.trace == pytest.approx(float(V.square().sum()))
     statistics.take_out(counted(V[:15], y[:15], 3))
     assert_counts(statistics, V[15:], y[15:], 3)
+
+
+@pytest.mark.parametrize("width", [3, WIDE])
+def test_single_samples_count_after_tens_of_millions(width):
+    """Samples of ones, added one by one to float32 sums that a single one no longer changes."""
+    before = 2**25
+    statistics = Statistics(width)
+    G = torch.full((width, width), float(before))
+    statistics.restore(
+        "s", {"s.G": G, "s.Q": torch.full((width, 1), float(before)), "s.counts": torch.tensor([before])}
+    )
+    for _ in range(300):
+        statistics.add(torch.ones(1, width), torch.zeros(1, dtype=torch.int64))
+        _ = statistics.Q
+    for sums in (statistics.G[-1, :3], statistics.Q[:3, 0], torch.tensor([statistics.trace / width])):
+        assert (sums.double() - before - 300).abs().max() <= TOGETHER
+    assert statistics.samples == before + 300
+
+
+def test_samples_added_one_by_one_equal_samples_added_at_once():
+    generator = torch.Generator().manual_seed(0)
+    V, y = 3 + torch.randn(20_000, 20, generator=generator), torch.randint(0, 3, (20_000,), generator=generator)
+    one_by_one, at_once = Statistics(20), counted(V, y, 3)
+    one_by_one.grow(3)
+    for row, label in zip(V.split(1), y.split(1), strict=True):
+        one_by_one.add(row, label)
+    for name in ("G", "Q"):
+        lower = torch.tril if name == "G" else torch.clone
+        torch.testing.assert_close(lower(getattr(one_by_one, name)), lower(getattr(at_once, name)), rtol=1e-5, atol=0)
+    assert one_by_one.counts.tolist() == at_once.counts.tolist()

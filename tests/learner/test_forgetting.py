@@ -61,6 +61,39 @@ def test_forgetting_unlearned_samples_is_refused(new_learner, digits, unchanged,
         learner.forget(threes[:samples], [label] * samples)
 
 
+@pytest.mark.parametrize(
+    "case", ["one sample many times", "samples never learned", "another label", "forgotten already", "in one batch"]
+)
+@pytest.mark.parametrize("loaded", [False, True], ids=["in memory", "from a file"])
+def test_forgetting_what_cannot_be_is_refused(new_learner, digits, unchanged, tmp_path, case, loaded):
+    X, y = digits
+    learner = new_learner().learn(X[:300], y[:300])
+    learner.merge(learner.fork().learn(X[300:400], y[300:400]))
+    if loaded:
+        learner.save(tmp_path / "model.if2")
+        learner = IF2Net.load(tmp_path / "model.if2", device="cpu")
+    if case == "forgotten already":
+        learner.forget(X[10:20], y[10:20])
+    wrong = {
+        "one sample many times": (np.repeat(X[:1], 20, axis=0), np.repeat(y[:1], 20)),
+        "samples never learned": (X[600:620], y[600:620]),
+        "another label": (X[:20], (y[:20] + 1) % 10),
+        "forgotten already": (X[10:20], y[10:20]),
+        "in one batch": (X[[5, 6, 7, 5]], y[[5, 6, 7, 5]]),
+    }[case]
+    with unchanged(learner), pytest.raises(InputError, match="never learned with these labels"):
+        learner.forget(*wrong)
+    learner.forget(X[300:400], y[300:400])
+
+
+def test_a_sample_learned_twice_can_be_forgotten_twice(new_learner, digits):
+    X, y = digits
+    learner = new_learner().learn(X[:100], y[:100]).learn(X[:1], y[:1])
+    learner.forget(X[:1], y[:1]).forget(X[:1], y[:1])
+    with pytest.raises(InputError, match="never learned with these labels"):
+        learner.forget(X[:1], y[:1])
+
+
 def test_a_learner_without_data_has_nothing_to_forget(new_learner, digits):
     X, y = digits
     with pytest.raises(InputError, match="nothing to forget"):

@@ -12,16 +12,16 @@ from if2net.decision.ridge import solve
 from if2net.decision.statistics import one_hot
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import NumericalError
-from if2net.holdout import held_out
+from if2net.holdout import content_hashes, held_out
 from if2net.study.methods.common.discriminants import Linear
-from if2net.study.methods.common.statistical import Statistical
+from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
 
 RIDGES = [10.0**power for power in range(-8, 9)]
 HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class RanPACSettings:
+class RanPACSettings(StatisticalSettings):
     width: int = 10000
 
 
@@ -39,10 +39,11 @@ class RanPAC(Statistical):
     Settings = RanPACSettings
 
     def encoding(self) -> EncoderConfig:
-        return EncoderConfig(layers=(Blocks(self.settings.width, 1),), scale=self.inputs**0.5)
+        layers, scale = (Blocks(self.settings.width, 1),), self.inputs**0.5
+        return EncoderConfig(layers=layers, scale=scale, standardise=self.settings.standardise)
 
     def count(self, X: Tensor, y: Tensor) -> None:
-        held = held_out(X, HELD_OUT)
+        held = held_out(content_hashes(X), HELD_OUT)
         self.state["ridge"] = self._least_error(self._candidates(X[~held], y[~held]), X[held], y[held])
         super().count(X, y)
 

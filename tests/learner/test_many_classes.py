@@ -1,0 +1,60 @@
+"""Order, split and merge change nothing but rounding, whatever the number of classes."""
+
+import numpy as np
+import pytest
+
+from if2net.decision.analytic import MANY_CLASSES
+
+DATA = {"many": (400, 10), "few samples": (600, 3), "one sample each": (1000, 1), "most": (2000, 2)}
+
+
+def made(classes, samples, seed=0):
+    """Draw samples around a centre per class."""
+    random = np.random.default_rng(seed)
+    y = np.repeat(np.arange(classes), samples)
+    return random.normal(size=(classes, 16))[y] + 0.5 * random.normal(size=(len(y), 16)), y
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", DATA)
+def test_order_split_and_merge_agree_on_the_ridge_and_the_scores(new_learner, kind, dtype):
+    X, y = made(*DATA[kind])
+    assert len(np.unique(y)) > MANY_CLASSES
+    root = new_learner(dtype=dtype, width=200).learn(X, y)
+    expected = root.fork().learn(X, y)
+    scores, tolerance = expected.scores(X).double(), 1e-3 if dtype == "float32" else 1e-9
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(y))
+        parts = np.array_split(order, 3)
+        split, merged = root.fork(), root.fork()
+        for part in parts:
+            split.learn(X[part], y[part])
+            merged.merge(root.fork().learn(X[part], y[part]))
+        for learner in (root.fork().learn(X[order], y[order]), split, merged):
+            assert learner.decision.ridge == pytest.approx(expected.decision.ridge, rel=tolerance)
+            error = (learner.scores(X).double() - scores).abs().max() / scores.abs().max()
+            assert float(error) <= tolerance
+
+
+def test_the_choice_for_many_classes_is_close_to_the_choice_on_all_columns(new_learner, monkeypatch):
+    X, y = made(400, 10)
+    mixed = new_learner(dtype="float64", width=200).learn(X, y)
+    monkeypatch.setattr("if2net.decision.analytic.MANY_CLASSES", 10_000)
+    exact = new_learner(dtype="float64", width=200).learn(X, y)
+    assert mixed.decision.ridge == pytest.approx(exact.decision.ridge, rel=0.3)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_rounding_does_not_move_the_ridge(new_learner, seed):
+    random = np.random.default_rng(seed)
+    samples = int(random.integers(60, 400))
+    X = random.normal(size=(samples, 12)) * 10.0 ** random.integers(-2, 3)
+    y = (X[:, 0] + random.normal(size=samples) * X.std() * random.uniform(0, 2) > 0).astype(int)
+    root = new_learner(width=100).learn(X, y)
+    ridges = []
+    for parts in (1, 2, 7):
+        learner = root.fork()
+        for part in np.array_split(random.permutation(samples), parts):
+            learner.learn(X[part], y[part])
+        ridges.append(learner.decision.ridge)
+    assert ridges == pytest.approx([ridges[0]] * 3, rel=2e-2)
