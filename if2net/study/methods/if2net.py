@@ -31,11 +31,10 @@ class IF2NetMethod(Method):
 
     @classmethod
     def defaults(cls, protocol: str) -> dict[str, Any]:
-        """Rows of numbers: one wide layer, or the paper's layers with one representation per task if the task is known."""
-        encoder = (
-            {"encoder": "wide"} if protocol == "agnostic" else {"encoder": "paper", "representation": "per-task"}
-        )
-        return {**encoder, "rule": cls.rule}
+        """One wide layer. If the task is known, the paper's layers with one representation per task."""
+        if protocol == "agnostic":
+            return {"encoder": "wide", "rule": cls.rule}
+        return {"encoder": "paper", "representation": "per-task", "rule": cls.rule}
 
     def learn(self, X: np.ndarray, y: np.ndarray) -> None:
         self.net.learn(X, y)
