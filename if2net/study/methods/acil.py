@@ -39,6 +39,7 @@ class ACIL(Statistical):
     summary = "random buffer layer and recursive least squares; keeps no data"
     Settings = ACILSettings
     gram = False
+    stored = torch.float64
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: ACILSettings) -> None:
         super().__init__(inputs, seed, device, settings)

@@ -42,6 +42,7 @@ class Statistical(Method):
 
     Settings = StatisticalSettings
     gram = True  # whether the classifier needs G
+    stored = torch.float32  # the precision of the authors' code, in which `costs` counts the statistics and the state
     solved: Linear  # the classifier after the last task
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: object) -> None:
@@ -131,5 +132,7 @@ class Statistical(Method):
         self.solved = self.classifier()
 
     def costs(self) -> Costs:
-        frozen = sum(tensor.numel() for _, tensor in self.encoder.tensors())
-        return Costs(bytes_of(self.tensors()), 0, frozen + sum(tensor.numel() for tensor in self.solved))
+        frozen = dict(self.encoder.tensors())
+        kept = sum(tensor.numel() for name, tensor in self.tensors().items() if name not in frozen)
+        parameters = sum(tensor.numel() for tensor in (*frozen.values(), *self.solved))
+        return Costs(bytes_of(frozen) + kept * self.stored.itemsize, 0, parameters)
