@@ -74,9 +74,12 @@ def labels(y: Any, count: int) -> np.ndarray:
     """Return y as a one-dimensional array of `count` labels."""
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
-    array = np.asarray(y)
-    if isinstance(y, list | tuple) and any(type(label) is not type(y[0]) for label in y):
-        array = np.array(y, dtype=object)  # otherwise numpy turns numbers among text into text, and True into 1
+    # Otherwise numpy turns numbers among text into text, and True among numbers into 1.
+    mixed = isinstance(y, list | tuple) and any(type(label) is not type(y[0]) for label in y)
+    try:
+        array = np.array(y, dtype=object) if mixed else np.asarray(y)
+    except ValueError as error:
+        raise InputError("y must have one label per sample, but some have several or none.") from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -84,9 +87,18 @@ def labels(y: Any, count: int) -> np.ndarray:
     if len(array) != count:
         raise InputError(f"X has {count} samples but y has {len(array)} labels; give one label for each sample.")
     missing = array.dtype.kind == "f" and np.isnan(array).any()
-    if missing or (array.dtype == object and any(label is None or label != label for label in array)):
+    if missing or (array.dtype == object and any(map(_is_missing, array))):
         raise InputError("y contains NaN or None; every sample needs a label.")
     return array
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # NA of pandas
+        return True
+    except ValueError:  # an array, which is refused as a label later
+        return False
 
 
 def is_batches(X: Any, y: Any) -> bool:

@@ -55,6 +55,13 @@ BAD_LABELS = {
     "numbers among text as objects": (lambda y: np.array(["a", *y[1:]], dtype=object), "use one kind"),
     "NaN": (lambda y: np.append(y[1:].astype(float), np.nan), "every sample needs a label"),
     "NaN among text": (lambda y: [np.nan, *["a"] * (len(y) - 1)], "every sample needs a label"),
+    "NA of pandas": (
+        lambda y: pd.Series(["a"] * (len(y) - 1) + [None], dtype="string"),
+        "every sample needs a label",
+    ),
+    "lists of different lengths": (lambda y: [[1, 2], *([label] for label in y[1:])], "one label per sample"),
+    "arrays": (lambda y: np.array([np.ones(2), *y[1:]], dtype=object), "not ndarray"),
+    "more digits than Python prints": (lambda y: [10**5000, *y[1:].tolist()], "write such labels as text"),
     "None": (lambda y: [None, *y[1:].tolist()], "every sample needs a label"),
     "missing in a series": (lambda y: pd.Series(y, dtype="Int64").replace(y[0], pd.NA), "every sample needs a label"),
     "bytes": (lambda y: y.astype(bytes), "convert them first"),
