@@ -349,7 +349,8 @@ def _names(path: Path) -> list[str]:
     try:
         names = list(_open_csv(path).schema.names)
     except ValueError as error:
-        raise _csv_error(str(error), ()) or error from error
+        _explain(str(error))
+        raise
     if all(re.fullmatch(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?", name.strip()) for name in names):
         raise InputError(f"{path} starts with numbers. Add a first line with the names of the columns.")
     if len(set(names)) < len(names):
@@ -404,7 +405,8 @@ def _read_csv(path: Path, columns: Columns) -> Iterator[Arrays]:
             rows += len(batch)
             yield _numpy_columns(batch.select(columns.names))
     except ValueError as error:
-        raise _csv_error(str(error), names) or error from error
+        _explain(str(error), names)
+        raise
 
 
 def _check_lines(batch: Any, offset: int) -> None:
@@ -422,27 +424,26 @@ def _check_lines(batch: Any, offset: int) -> None:
             )
 
 
-def _csv_error(message: str, names: Sequence[str]) -> InputError | None:
-    """Return the sentence for an error of pyarrow, if there is one that says more."""
-    if cell := BAD_CELL.search(message):
+def _explain(message: str, names: Sequence[str] = ()) -> None:
+    """Raise an error with advice in place of one of pyarrow's, if its message is known."""
+    if names and (cell := BAD_CELL.search(message)):
         place = f"Row {int(cell['row']) - 1:,} of the column {names[int(cell['column'])]!r} cannot be read"
         if "UTF8" in message:
-            return InputError(f"{place}. {UTF_8}")
-        if re.search(r"'\d+,\d+'", cell["reason"]):
-            return InputError(f"{place} ({cell['reason']}). Write numbers with a decimal point, not a comma.")
-        return InputError(
+            raise InputError(f"{place}. {UTF_8}")
+        if re.search(r"'\d+,\d+'", message):
+            raise InputError(f"{place} ({cell['reason']}). Write numbers with a decimal point, not a comma.")
+        raise InputError(
             f"{place} ({cell['reason']}). Features must be numbers. Leave out the column, or encode it as numbers."
         )
     if row := BAD_ROW.search(message):
-        return InputError(
+        raise InputError(
             f"Row {int(row['row']) - 1:,} has {row['got']} cells, but there are {row['wanted']} columns. Complete "
             "the row, or close the quote in it."
         )
     if "straddl" in message:
-        return InputError("A row is longer than 1 MB. Save such a wide table as an .npy, .npz or .parquet file.")
+        raise InputError("A row is longer than 1 MB. Save such a wide table as an .npy, .npz or .parquet file.")
     if "UTF8" in message:
-        return InputError(UTF_8)
-    return None
+        raise InputError(UTF_8)
 
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:
