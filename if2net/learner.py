@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import contents, inputs, modelfile, pictures
+from if2net import contents, forks, inputs, modelfile, pictures
 from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
@@ -123,6 +123,7 @@ class IF2Net:
         self.backbone: dict[str, str] | None = None
         self._state = State()
         self._lock = threading.RLock()
+        forks.guard(self)
 
     # ------------------------------------------------------------------ learning
 
@@ -558,6 +559,7 @@ class IF2Net:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
+        forks.guard(self)
 
     # ------------------------------------------------------------------ the state and the samples
 
@@ -607,6 +609,7 @@ class IF2Net:
         return self.config.torch_device
 
     def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
+        forks.use_one_thread_in_a_child()
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
@@ -662,6 +665,7 @@ class IF2Net:
 
     def _stream(self, X: Any) -> Samples:
         """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block."""
+        forks.use_one_thread_in_a_child()
         matrix = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
         if not worth_streaming(matrix, self._device):
             return self._samples(matrix)

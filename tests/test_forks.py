@@ -1,0 +1,76 @@
+"""A model that was used before a fork works in the child."""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+
+MODEL = """
+import os, sys, threading, numpy as np, torch
+from if2net import IF2Net
+torch.set_num_threads(2)
+random = np.random.default_rng(0)
+X, y = random.normal(size=(4000, 50)), np.arange(4000) % 4
+net = IF2Net(seed=0, device="cpu", width=1500).learn(X, y)
+expected = net.predict(X)  # uses torch's threads, which a child does not have
+"""
+
+CHILDREN = {
+    "after a prediction": "",
+    "while another thread learns": """
+def learn():
+    while True:
+        net.learn(X, y)
+threading.Thread(target=learn, daemon=True).start()
+""",
+}
+
+
+@pytest.mark.parametrize("case", CHILDREN)
+def test_a_child_predicts_and_learns(case):
+    program = f"""{MODEL}{CHILDREN[case]}
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        samples = net.samples
+        assert samples % 4000 == 0 and (net.predict(X) == expected).mean() > 0.99
+        assert net.learn(X[:100], y[:100]).samples == samples + 100
+        net.predict(X)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=240)
+
+
+def test_the_workers_of_gunicorn_predict_with_a_model_loaded_before_the_fork(tmp_path):
+    pytest.importorskip("gunicorn")
+    application = f"""{MODEL}
+def app(environment, start_response):
+    right = float((net.predict(X) == expected).mean())
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [str(right).encode()]
+"""
+    (tmp_path / "service.py").write_text(application)
+    address = tmp_path / "port"
+    settings = f"def when_ready(server): open({str(address)!r}, 'w').write(str(server.LISTENERS[0].getsockname()[1]))"
+    (tmp_path / "settings.py").write_text(settings)
+    options = ["--preload", "--workers", "2", "--bind", "127.0.0.1:0", "--config", "settings.py"]
+    server = subprocess.Popen([sys.executable, "-m", "gunicorn", *options, "service:app"], cwd=tmp_path)
+    try:
+        end = time.monotonic() + 120
+        while not address.exists() or not address.read_text():
+            assert server.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        for _ in range(4):
+            with urllib.request.urlopen(f"http://127.0.0.1:{address.read_text()}/", timeout=120) as answer:
+                assert float(answer.read()) == 1.0
+    finally:
+        server.terminate()
+        server.wait(timeout=60)
