@@ -96,7 +96,6 @@ def worth_of(results: Measurements, factor: str, before: str, after: str, rule: 
 ABLATION = Ablation(
     "ablation-ingredients",
     "what tweak, rule, ridge, width and direct link are worth (ours)",
-    "fashion-mnist-10/5",
     tuple(SEPARATOR.join(levels) for levels in itertools.product(*FACTORS.values())),
     run,
     table,

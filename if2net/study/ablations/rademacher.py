@@ -86,7 +86,6 @@ def _steps(results: Measurements) -> list[str]:
 ABLATION = Ablation(
     "figure-rademacher",
     "empirical Rademacher complexity over the tasks, cases (a) to (e)",
-    "fashion-mnist-10/5",
     tuple(CASES),
     run,
     table,

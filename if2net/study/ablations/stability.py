@@ -88,7 +88,6 @@ def figure(results: Measurements) -> Chart:
 ABLATION = Ablation(
     "ablation-stability",
     "ACC, BWT and tr(P)/S for 5 to 500 tasks with the same data (ours)",
-    "fashion-mnist-10/5",
     tuple(f"{rule}, {count}" for rule in RULES for count in TASKS),
     run,
     table,

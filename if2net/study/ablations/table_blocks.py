@@ -42,7 +42,6 @@ def table(results: Measurements) -> str:
 ABLATION = Ablation(
     "table-blocks",
     "pairs of node blocks (n, s) with 100 nodes in FC1",
-    "fashion-mnist-10/5",
     tuple(paper_figures("table-blocks")),
     run,
     table,

@@ -114,7 +114,6 @@ def _printed(row: str, epochs: int) -> tuple[str, str, str]:
 ABLATION = Ablation(
     "table-init",
     "random against analytic initialisation of the output layer",
-    "fashion-mnist-10/5",
     tuple(f"{row}; {epochs}" for epochs in EPOCHS for row in ROWS),
     run,
     table,

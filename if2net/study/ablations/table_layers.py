@@ -61,7 +61,6 @@ def table(results: Measurements) -> str:
 ABLATION = Ablation(
     "table-layers",
     "cases (a) to (e): four to one orthogonalised layers, with peak memory",
-    "fashion-mnist-10/5",
     tuple(CASES),
     run,
     table,

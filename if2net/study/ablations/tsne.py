@@ -98,7 +98,6 @@ CELLS = (
 ABLATION = Ablation(
     "figure-tsne",
     "t-SNE of raw samples and of FC3 after each task",
-    "fashion-mnist-10/5",
     CELLS,
     run,
     table,

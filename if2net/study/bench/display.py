@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
@@ -29,23 +30,42 @@ def shown_steps(plans: Sequence[Plan], console: Console) -> Iterator[ShowStep]:
         yield show_step
 
 
+@dataclass(frozen=True)
+class Metric:
+    """A column of the tables: its heading, its name in a run, its factor, its digits, and whether it names a winner.
+
+    BWT and FWT name none: a method that learns nothing has neither forgotten nor lost anything.
+    """
+
+    heading: str
+    key: str
+    factor: int
+    digits: int
+    compared: bool
+
+    def cell(self, entry: Mapping[str, float]) -> str:
+        """Mean ± standard deviation over the seeds, from the summary of a method."""
+        mean, deviation = (self.factor * entry[f"{self.key}_{kind}"] for kind in ("mean", "std"))
+        return spread(mean, deviation, self.digits, int(entry["runs"]))
+
+
+ACC = Metric("ACC %", "acc", 100, 2, True)
+BWT = Metric("BWT", "bwt", 1, 4, False)
+FWT = Metric("FWT", "fwt", 1, 4, False)
+INCREMENTAL = Metric("incremental %", "average_incremental", 100, 2, True)
+METRICS = (ACC, BWT, FWT, INCREMENTAL)
+
+
 def results_table(results: Results) -> Table:
     """ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
     table = Table(title=f"{results.scenario}, {results.protocol} protocol", title_justify="left")
     if results.trained_on:
         table.caption, table.caption_justify = f"The backbone was trained on {escape(results.trained_on)}.", "left"
     table.add_column("method")
-    for heading in ("ACC %", "BWT", "FWT", *COSTS):
+    for heading in (ACC.heading, BWT.heading, FWT.heading, *COSTS):
         table.add_column(heading, justify="right")
     for name, entry in results.summary.items():
-        runs = int(entry["runs"])
-        table.add_row(
-            name,
-            spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, runs),
-            spread(entry["bwt_mean"], entry["bwt_std"], 4, runs),
-            spread(entry["fwt_mean"], entry["fwt_std"], 4, runs),
-            *costs(entry),
-        )
+        table.add_row(name, ACC.cell(entry), BWT.cell(entry), FWT.cell(entry), *costs(entry))
     return table
 
 

@@ -176,7 +176,7 @@ class Results:
         try:
             return _READER.validate_json(path.read_bytes())
         except OSError as error:
-            raise ConfigurationError(f"{path} cannot be read ({error.strerror}).") from error
+            raise ConfigurationError(f"{path} cannot be read ({error.strerror}); choose another folder.") from error
         except ValidationError as error:
             _refuse_ablation(path)
             raise ConfigurationError(

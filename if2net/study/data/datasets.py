@@ -158,7 +158,7 @@ DATASETS: dict[str, Source] = {
         "70,000 digits of 28×28 pixels, 10 classes", "CC BY-SA 3.0", _idx_dataset("mnist", "ylecun/mnist")
     ),
     "fashion-mnist": Source(
-        "70,000 pictures of clothing of 28×28 pixels, 10 classes",
+        "70,000 images of clothing of 28×28 pixels, 10 classes",
         "MIT",
         _idx_dataset("fashion-mnist", "zalando-datasets/fashion_mnist"),
     ),

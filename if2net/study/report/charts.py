@@ -30,10 +30,10 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 from if2net.files import replacing
-from if2net.study.bench.display import size
+from if2net.study.bench.display import ACC, size
 from if2net.study.bench.experiments import BOUNDS
 from if2net.study.data import parse_scenario
-from if2net.study.report.gather import ACC, FEATURES, Section, Series, title
+from if2net.study.report.gather import FEATURES, Section, Series, title
 
 # The colours of files. In the page they become variables, so no two of them may be equal.
 INK, SOFT, GRID = "#1a1a1a", "#767676", "#dddddd"
@@ -119,10 +119,10 @@ def _rounded(svg: str, digits: int) -> str:
     return re.sub(r"<[^>]*>", shorter, svg)
 
 
-def _few_colours(picture: Image.Image) -> bytes:
+def _few_colours(image: Image.Image) -> bytes:
     """A PNG file with 256 colours, which takes a tenth of the bytes."""
     file = BytesIO()
-    picture.quantize(256).save(file, "PNG", optimize=True)
+    image.quantize(256).save(file, "PNG", optimize=True)
     return file.getvalue()
 
 
@@ -136,11 +136,11 @@ def _smaller_points(png: re.Match[str]) -> str:
 
 def save(chart: Chart, path: Path, pixels: int | None = None) -> list[Path]:
     """Write an SVG file and a PNG file beside it, `pixels` wide or three times the size of the figure."""
-    picture = BytesIO()
+    drawn = BytesIO()
     with matplotlib.rc_context(STYLE):
         dpi = pixels / chart.figure.get_figwidth() if pixels else 216
-        chart.figure.savefig(picture, format="png", dpi=dpi)
-    small = _few_colours(Image.open(picture).convert("RGB"))
+        chart.figure.savefig(drawn, format="png", dpi=dpi)
+    small = _few_colours(Image.open(drawn).convert("RGB"))
     files = {path: chart.svg().encode(), path.with_suffix(".png"): small}
     for file, content in files.items():
         with replacing(file) as temporary:

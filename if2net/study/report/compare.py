@@ -11,10 +11,10 @@ from typing import Any
 from rich.table import Table
 
 from if2net.errors import ConfigurationError
+from if2net.study.bench.display import ACC, BWT, FWT, Metric
 from if2net.study.bench.results import Results, Run
 from if2net.study.report.gather import Section, devices_of
 
-METRICS = ("acc", "bwt", "fwt")
 CONFIDENCE = 0.95
 
 
@@ -23,7 +23,7 @@ class Difference:
     """B − A of one metric of one method, with half the width of its 95 % interval; None with one seed."""
 
     method: str
-    metric: str
+    metric: Metric
     before: float
     after: float
     half_width: float | None
@@ -58,12 +58,12 @@ def compare(before: Results, after: Results) -> list[Difference]:
             f"The results have no method in common ({', '.join(before.methods())}; {', '.join(after.methods())}), "
             "so there is nothing to compare; run the same method in both."
         )
-    return [difference(metric, before.of(name), after.of(name)) for name in shared for metric in METRICS]
+    return [difference(metric, before.of(name), after.of(name)) for name in shared for metric in (ACC, BWT, FWT)]
 
 
-def difference(metric: str, before: Sequence[Run], after: Sequence[Run]) -> Difference:
+def difference(metric: Metric, before: Sequence[Run], after: Sequence[Run]) -> Difference:
     """Compare one metric: paired by seed where both have the same seeds and so the same class orders, else Welch."""
-    values = [{run.seed: getattr(run, metric) for run in runs} for runs in (before, after)]
+    values = [{run.seed: getattr(run, metric.key) for run in runs} for runs in (before, after)]
     first, second = ([own[seed] for seed in sorted(own)] for own in values)
     if min(len(first), len(second)) < 2:
         half, test = None, "one seed"
@@ -74,14 +74,15 @@ def difference(metric: str, before: Sequence[Run], after: Sequence[Run]) -> Diff
     return Difference(before[0].label, metric, fmean(first), fmean(second), half, test)
 
 
-def tied(section: Section, metric: str) -> set[str]:
+def tied(section: Section, metric: Metric) -> set[str]:
     """The names of the best series and of those tied with it.
 
     Tied are series within the standard deviation of the best whose 95 % interval of the difference, paired by seed,
     contains 0. The interval alone would also contain 0 where a spread is large enough.
     """
-    best = max(section.competing, key=lambda series: series.mean(metric))
-    near = [entry for entry in section.competing if best.mean(metric) - entry.mean(metric) <= best.deviation(metric)]
+    best = max(section.competing, key=lambda series: series.mean(metric.key))
+    least = best.mean(metric.key) - best.deviation(metric.key)
+    near = [series for series in section.competing if series.mean(metric.key) >= least]
     behind = {entry.name: difference(metric, best.runs, entry.runs) for entry in near}
     return {name for name, entry in behind.items() if entry.mean == 0 or entry.verdict == "within the spread"}
 
@@ -115,12 +116,12 @@ def comparison_table(differences: Sequence[Difference], title: str) -> Table:
     for heading in ("method", "metric", "A", "B", "B − A", "verdict", "test"):
         table.add_column(heading, justify="right" if heading in ("A", "B", "B − A") else "left")
     for entry in differences:
-        factor, digits, name = (100, 2, "ACC %") if entry.metric == "acc" else (1, 4, entry.metric.upper())
+        factor, digits = entry.metric.factor, entry.metric.digits
         change = f"{factor * entry.mean:+.{digits}f}"
         if entry.half_width is not None:
             change += f" ± {factor * entry.half_width:.{digits}f}"
         before, after = (f"{factor * value:.{digits}f}" for value in (entry.before, entry.after))
-        table.add_row(entry.method, name, before, after, change, entry.verdict, entry.test)
+        table.add_row(entry.method, entry.metric.heading, before, after, change, entry.verdict, entry.test)
     return table
 
 

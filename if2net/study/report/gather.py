@@ -20,7 +20,7 @@ import numpy as np
 
 from if2net.errors import ConfigurationError
 from if2net.study.bench import metrics
-from if2net.study.bench.display import spread
+from if2net.study.bench.display import Metric
 from if2net.study.bench.experiments import BOUNDS
 from if2net.study.bench.results import Results, Run, result_files
 from if2net.study.data import parse_scenario
@@ -55,27 +55,6 @@ def title(scenario: str) -> str:
     backbone = BACKBONES.get(parsed.backbone or "held-out", parsed.backbone)
     stream = f"{DATASETS.get(parsed.dataset, parsed.dataset)}-{parsed.classes}/{parsed.tasks}"
     return f"{stream}, {backbone}" if backbone else stream
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A column of the tables: its heading, its name in a run, its factor, its digits, and whether it names a winner.
-
-    BWT and FWT name none: a method that learns nothing has neither forgotten nor lost anything.
-    """
-
-    heading: str
-    key: str
-    factor: int
-    digits: int
-    compared: bool
-
-
-ACC = Metric("ACC %", "acc", 100, 2, True)
-BWT = Metric("BWT", "bwt", 1, 4, False)
-FWT = Metric("FWT", "fwt", 1, 4, False)
-INCREMENTAL = Metric("incremental %", "average_incremental", 100, 2, True)
-METRICS = (ACC, BWT, FWT, INCREMENTAL)
 
 
 @dataclass(frozen=True)
@@ -121,8 +100,7 @@ class Series:
 
     def cell(self, metric: Metric) -> str:
         """Mean ± standard deviation over the seeds."""
-        mean, deviation = metric.factor * self.mean(metric.key), metric.factor * self.deviation(metric.key)
-        return spread(mean, deviation, metric.digits, len(self.runs))
+        return metric.cell(self.summary)
 
     @cached_property
     def curve(self) -> tuple[list[float], list[float]]:

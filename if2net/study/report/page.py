@@ -14,11 +14,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from if2net.files import make_folder, write_text
-from if2net.study.bench.display import COSTS, costs
+from if2net.study.bench.display import ACC, COSTS, METRICS, costs
 from if2net.study.bench.results import Results
 from if2net.study.report import charts
 from if2net.study.report.compare import tied
-from if2net.study.report.gather import ACC, METRICS, MOST_CLASSES, Section, Source, sections_of, title
+from if2net.study.report.gather import MOST_CLASSES, Section, Source, sections_of, title
 from if2net.study.report.rerun import commands
 
 ADVICE = "choose another folder for the report"

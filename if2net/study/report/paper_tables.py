@@ -12,24 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from if2net.files import write_text
-from if2net.study.bench.display import COSTS, costs, markdown, spread
+from if2net.study.bench.display import ACC, BWT, COSTS, FWT, costs, markdown, spread
 from if2net.study.bench.experiments import EXPERIMENTS
 from if2net.study.bench.paper import paper_figures
 from if2net.study.bench.results import Results
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 from if2net.study.report.charts import Chart, accuracy_chart, bar_chart, save
-from if2net.study.report.gather import (
-    ACC,
-    BWT,
-    FWT,
-    Section,
-    Series,
-    Source,
-    read_sources,
-    sections_of,
-    title,
-)
+from if2net.study.report.gather import Section, Series, Source, read_sources, sections_of, title
 
 PIXELS = 1400  # the width of a PNG file: sharp on a page
 Printed = dict[str, dict[str, Any]]  # the paper's figures for a task sequence, by method

@@ -23,7 +23,8 @@ def counted(cell, seed, bench):
 @pytest.fixture
 def ablation():
     MEASURED.clear()
-    return Ablation("counted", "a test", "digits-10/5", ("a", "b", "c"), counted, lambda results: "| table |")
+    cells = ("a", "b", "c")
+    return Ablation("counted", "a test", cells, counted, lambda results: "| table |", scenario="digits-10/5")
 
 
 def killed(ablation, folder, seeds=(0,)):

@@ -4,6 +4,7 @@ import pytest
 from scipy import stats
 
 from if2net.errors import ConfigurationError
+from if2net.study.bench.display import ACC
 from if2net.study.report.compare import changes, compare, paired_half_width, tied, welch_half_width
 from if2net.study.report.gather import Source, sections_of
 
@@ -101,7 +102,7 @@ def tied_at(make_results, make_run, **accuracies):
         for seed, value in enumerate(values)
     ]
     (section,) = sections_of([Source("a", make_results(*runs))])
-    return tied(section, "acc")
+    return tied(section, ACC)
 
 
 def test_a_small_lead_with_every_seed_is_no_tie(make_results, make_run):

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from if2net.errors import OutputError
+from if2net.study.bench.display import ACC
 from if2net.study.report import write_report
-from if2net.study.report.gather import ACC, Source, read_sources, sections_of
+from if2net.study.report.gather import Source, read_sources, sections_of
 from if2net.study.report.page import render, write_figures
 
 VOID = ("meta", "input")
