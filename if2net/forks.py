@@ -1,8 +1,8 @@
 """Processes made by `os.fork`, such as the workers of gunicorn.
 
 A child is a copy of its parent's memory with one of its threads. Two things would go wrong there. A lock that another
-thread held stays locked for ever, and a change that it was making stays half done: so a fork waits until no learner is
-changing. And torch's threads are gone, but torch waits for them: so a child computes with one thread.
+thread held stays locked for ever, and its change stays half done: so a fork waits until no learner is changing. And
+torch's threads are gone, but torch waits for them: so a child computes with one thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def guard(learner: Locked) -> None:
 
 
 def use_one_thread_in_a_child() -> None:
-    """Limit torch to one thread if this process was forked. Called before torch is used, since only then it matters."""
+    """Limit torch to one thread if this process was forked. Called where torch is used: elsewhere nothing changes."""
     global _in_new_child
     if _in_new_child:
         torch.set_num_threads(1)
@@ -41,7 +41,7 @@ def use_one_thread_in_a_child() -> None:
 
 
 def _locks() -> Iterator[threading.RLock]:
-    """Yield the locks in the order in which merging takes them, so that a fork and a merge cannot block each other."""
+    """Yield the locks in the order in which merging takes them: a fork and a merge cannot block each other."""
     for learner in sorted(_guarded, key=id):
         yield learner._lock
 
