@@ -43,7 +43,9 @@ class Config:
     encoder: str = "auto"
     # The innate encoders.
     image_shape: str | None = None  # of flat rows that are pictures, such as 28x28 or 32x32x3
-    flips: bool = True  # whether a picture is learned and predicted together with its mirror image
+    # Whether a picture is learned and predicted together with its mirror image. None: colour pictures are, and grey
+    # ones, which are often of writing, are not (results/innate/h200.jsonl has both on held-back training pictures).
+    flips: bool | None = None
     # Algorithm 1. None means the value of the preset.
     width: int | None = None  # nodes of the last hidden layer; by the number of inputs when None
     layers: str | None = None  # groups x nodes per layer, such as 10x10,10x10,200x10

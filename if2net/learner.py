@@ -26,7 +26,7 @@ from if2net.accelerate.streaming import Samples, Streamed, check, worth_streamin
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
 from if2net.decision import RULES, DecisionLayer, Report, Task
-from if2net.encoder import INNATE, PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
+from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError
 from if2net.holdout import content_hashes, held_out
@@ -616,7 +616,7 @@ class IF2Net:
 
     def _new_encoder(self, features: int) -> Encoder:
         if self.config.shape is not None:
-            return InnateEncoder(InnateConfig(INNATE[self.config.encoder], self.config.shape, self.config.flips))
+            return InnateEncoder(InnateConfig.of(self.config.encoder, self.config.shape, self.config.flips))
         config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
 

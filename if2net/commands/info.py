@@ -44,8 +44,10 @@ def info(
 
 def _backbone(text: str, identity: str) -> dict[str, str]:
     """Return the lines on the backbone. Its weights have a licence of their own."""
+    from if2net.encoder import INNATE
     from if2net.images.backbones import efficientnet, registry
 
     name, _ = registry.split(text)
     licence = efficientnet.LICENCE if name in efficientnet.SIZES else "that of their publisher"
-    return {"backbone": f"{text} ({identity[:8]})"} | ({} if name == "pixels" else {"weights": f"licence: {licence}"})
+    own = name in ("pixels", *INNATE)
+    return {"backbone": f"{text} ({identity[:8]})"} | ({} if own else {"weights": f"licence: {licence}"})

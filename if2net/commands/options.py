@@ -22,8 +22,8 @@ TABLES = "Tables (.csv, .tsv, .parquet, .npz, .npy)"
 BackboneOption = Annotated[
     str | None,
     typer.Option(
-        help="Network that computes the features of images: efficientnet-lite0, timm:NAME, FILE.if2, FILE.onnx "
-        "or pixels, with options after commas."
+        help="Network that computes the features of images: efficientnet-lite0, innate, innate-large, timm:NAME, "
+        "FILE.if2, FILE.onnx or pixels, with options after commas."
     ),
 ]
 DeviceOption = Annotated[str, typer.Option(help="Where to compute: auto, cpu or cuda.")]

@@ -37,6 +37,11 @@ class InnateConfig:
     flips: bool = True
     tweaked: ClassVar[bool] = False
 
+    @classmethod
+    def of(cls, name: str, shape: Shape, flips: bool | None) -> InnateConfig:
+        """Return the encoder of this name. Without a choice, mirror images are used for colour pictures."""
+        return cls(INNATE[name], shape, shape[2] > 1 if flips is None else flips)
+
     def width(self, inputs: int) -> int:
         """Return S, the number of columns of V: the features of the network, and a column of ones."""
         return SIZES[self.size][0].features + 1

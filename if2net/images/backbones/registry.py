@@ -6,13 +6,14 @@ from pathlib import Path
 
 import torch
 
+from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError, unknown
 from if2net.images.backbones import efficientnet
 from if2net.images.backbones.base import Backbone
 
 # The backbone of a new model for images.
 DEFAULT = "efficientnet-lite0"
-NAMES = (*efficientnet.SIZES, "pixels")
+NAMES = (*efficientnet.SIZES, *INNATE, "pixels")
 FILES = (".if2", ".onnx")
 OTHERS = "timm:NAME, a backbone file (.if2) or an ONNX file (.onnx)"
 
@@ -32,6 +33,10 @@ def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
     """Load one of `NAMES`, timm:NAME, or a file. Heavy libraries are imported only where they are needed."""
     if name in efficientnet.SIZES:
         return efficientnet.load(name, device)
+    if name in INNATE:
+        from if2net.images.backbones.innate import Innate
+
+        return Innate(name, device)
     if name == "pixels":
         from if2net.images.backbones.pixels import Pixels
 

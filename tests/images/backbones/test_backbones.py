@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from if2net import modelfile
+from if2net.encoder.innate import weights
 from if2net.errors import ConfigurationError, ModelFileError
 from if2net.images.backbones import file
 from if2net.images.backbones.base import fingerprint
@@ -48,6 +49,15 @@ def write_onnx(path, batch="N"):
 
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3), dtype=np.uint8)
+
+
+def test_the_innate_encoder_is_a_backbone():
+    extractor = load_extractor("innate")
+    pixels = np.repeat(np.repeat(PIXELS, 2, axis=1), 2, axis=2)
+    images = torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255
+    network = weights.shipped("small", torch.device("cpu"))
+    expected = (network.features(images) + network.features(images.flip(3))) / 2
+    np.testing.assert_allclose(extractor(pixels), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_an_onnx_file_is_a_backbone(tmp_path):
