@@ -34,8 +34,10 @@ def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict
         with replacing(path) as temporary:
             save_file(content, temporary, metadata)
             _stamp(temporary)
-    except (OutputError, SafetensorError) as error:  # safetensors has its own error for a full disk
-        raise ModelFileError(str(error) if isinstance(error, OutputError) else f"{path}: {error}.") from error
+    except OutputError as error:
+        raise ModelFileError(str(error)) from error
+    except SafetensorError as error:  # its own error for a full disk
+        raise ModelFileError(f"{path} cannot be written ({error}); free some space.") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
