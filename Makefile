@@ -37,7 +37,9 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
 
+# About 15 minutes on two quiet cores.
 bench: $(READY)
+	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/limits.py
 	$(BIN)/python benchmarks/accuracy.py
@@ -47,6 +49,7 @@ bench: $(READY)
 # Needs an environment with a CUDA build of torch; the one above has none.
 bench-gpu:
 	PYTHONPATH=. $(PYTHON) benchmarks/gpu.py
+	PYTHONPATH=. $(PYTHON) benchmarks/training_steps.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ from if2net.study.data import load_dataset
 
 SAMPLES, TESTED, CLASSES = 5000, 2000, 10
 CONDITIONS = (1e3, 1e6, 1e10)
-ROUNDS = 3
+ROUNDS = 2
 
 Task = tuple[Tensor, Tensor, Tensor]  # features and classes to learn from, and features to predict
 Solver = Callable[[Tensor, Tensor, float], Tensor | None]

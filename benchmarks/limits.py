@@ -23,6 +23,7 @@ from if2net.files import write_text
 from if2net.study.bench.results import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
+LONG, FEATURES = 1000, 1000  # tasks and features of the long sequences
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -101,13 +102,13 @@ def growth() -> dict[str, dict[str, float]]:
         "samples": {str(count): learn(learner(), Data(2000).task(count)) for count in (2000, 8000, 32000)},
         "width": {str(width): learn(learner(), Data(width).task(2000)) for width in (1000, 2000, 4000, 8000)},
         "classes": {str(count): learn(learner(), Data(2000).task(4000, count)) for count in (10, 100, 1000)},
-        "tasks": by_task(samples=2000),
-        "small_tasks": by_task(samples=200),
+        "tasks": by_task(samples=2 * FEATURES),
+        "small_tasks": by_task(samples=FEATURES // 10),
     }
     return {name: {key: value / next(iter(row.values())) for key, value in row.items()} for name, row in rows.items()}
 
 
-def by_task(samples: int, width: int = 2000, tasks: int = 1000) -> dict[str, float]:
+def by_task(samples: int, width: int = FEATURES, tasks: int = LONG) -> dict[str, float]:
     """Return the time of the 2nd, 10th, 100th and last task of ten recurring classes: the median of nine tasks each.
 
     While there are fewer samples than features, the ridge is harder to choose, and a task takes longer.
@@ -128,6 +129,7 @@ def main() -> None:
         "environment": environment("cpu"),
         "shares": shares(width),
         "one_sample": one_sample(width),
+        "features_of_the_long_sequences": FEATURES,
         "growth": growth(),
     }
     write_text(arguments.out, json.dumps(report, indent=1) + "\n")

@@ -290,9 +290,9 @@ def mnist() -> Checked:
         yield {(run.method, run.seed) for run in runs} == expected, f"A method or seed is missing in {data}-agnostic."
         orders = {tuple(run.class_order) for run in runs}
         yield len(orders) == SEEDS, f"{data}-agnostic has {len(orders)} orders of the classes, not {SEEDS}."
-        leaking = results(f"table-mnist/{data}-transductive").summary
+        leaking = results(f"searched/{data}-transductive-analytic").summary
         one, mixed = (leaking[f"if2net ({variant})"]["acc_mean"] for variant in ("one task per batch", "tasks mixed"))
-        yield one > 0.9 and mixed < 0.4, f"On {data}, the paper's figures no longer depend on the leak."
+        yield one > 0.8 and mixed < 0.4, f"On {data}, the paper's figures no longer depend on the leak."
 
 
 def ahead_in_every_order(name: str, tasks: int) -> set[str]:

@@ -1,8 +1,8 @@
-"""Choose the recipe of the held-out-class pre-training on training pictures of CIFAR-100; no test picture is read.
+"""Choose the recipe of the held-out-class pre-training on training images of CIFAR-100; no test image is read.
 
 The class order is that of the searches, which is never reported. Its last 40 classes are those of a pre-training, its
 first 6 those of the first task. A ResNet-18 is trained on 30 of the 40 with each recipe. IF2Net then learns the other
-10 and the first task from its features, and is judged on every fifth of their training pictures, which it has not
+10 and the first task from its features, and is judged on every fifth of their training images, which it has not
 learned. All methods of the image benchmarks share the recipe, so nothing else is tuned here.
 
 usage: python results/recipe.py [--data DIR] [--epochs 30] [--device cuda] [--out results/recipe/trials.json]
@@ -33,7 +33,7 @@ from if2net.study.data import load_images
 from if2net.study.pretraining.training import Recipe, Training
 
 DATASET, CLASSES, PRETRAINING, TRAINED, FIRST_TASK = "cifar100", 100, 40, 30, 6
-HELD_BACK = 5  # every fifth picture of a class
+HELD_BACK = 5  # every fifth image of a class
 RECIPES = [
     Recipe(rotations=rotations, smoothing=smoothing, epochs=epochs)
     for rotations, smoothing, epochs in (
@@ -41,7 +41,7 @@ RECIPES = [
         (False, 0.0, 30),
         (True, 0.1, 30),
         (False, 0.1, 30),
-        (False, 0.0, 120),  # shows as many pictures as 30 epochs with rotations
+        (False, 0.0, 120),  # shows as many images as 30 epochs with rotations
     )
 ]
 DEPTHS = ((4,), (3, 4), (2, 3, 4), (1, 2, 3, 4))
@@ -57,7 +57,7 @@ def roles() -> tuple[list[int], list[int]]:
 
 
 def load(folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
-    """Read the training pictures of the classes that play a role."""
+    """Read the training images of the classes that play a role."""
     files = load_images(DATASET, folder).train.of(sorted([*roles()[0], *roles()[1]]))
     return np.stack([read_image(path, Framing(32, 32)) for path in files.paths]), np.asarray(files.labels)
 
@@ -79,14 +79,14 @@ def trials(recipe: Recipe, pixels: np.ndarray, labels: np.ndarray, device: str) 
         file.write(path, training.trunk, {**facts, "size": 32, "mean": training.mean, "scale": training.scale})
         backbone = file.read(path, device)
     others = np.isin(labels, judged)
-    pictures, classes = pixels[others], labels[others]
+    images, classes = pixels[others], labels[others]
     held_back = np.zeros(len(classes), dtype=bool)
     for name in judged:
         held_back[np.flatnonzero(classes == name)[::HELD_BACK]] = True
     for depths in DEPTHS:
         for pool in POOLS:
             extractor = Extractor(backbone, Options(depths, pool, flip=True), device)
-            X = np.concatenate([extractor(part) for part in np.array_split(pictures, len(pictures) // 256 + 1)])
+            X = np.concatenate([extractor(part) for part in np.array_split(images, len(images) // 256 + 1)])
             net = IF2Net(**SETTINGS, device=device, seed=0)
             net.learn(X[~held_back], classes[~held_back])
             correct = net.predict(X[held_back]) == classes[held_back]
@@ -120,10 +120,10 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "recipe" / "trials.json")
     arguments = parser.parse_args()
-    pictures, tried = load(arguments.data), list[dict[str, Any]]()
+    images, tried = load(arguments.data), list[dict[str, Any]]()
     for recipe in RECIPES:
         chosen = replace(recipe, epochs=arguments.epochs) if arguments.epochs else recipe
-        for trial in trials(chosen, *pictures, arguments.device):
+        for trial in trials(chosen, *images, arguments.device):
             tried.append(trial)
             print(trial, flush=True)
     write(arguments.out, tried, arguments.device)

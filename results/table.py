@@ -12,9 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import spread as by_order
 from sentences import results
 
-from if2net.study.bench.display import markdown, size, spread
+from if2net.study.bench.display import costs, markdown, spread
 from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, PEERS, Part
 from if2net.study.bench.paper import paper_figures
 from if2net.study.data import parse_scenario
@@ -57,18 +58,17 @@ def summary(folder: str, method: str) -> dict[str, float]:
 
 def protocols() -> list[str]:
     """IF2Net and the paper's rules under each protocol."""
-    lines = [
-        "| method | what a prediction may know | MNIST-10/5 ACC % | BWT | FashionMNIST-10/5 ACC % | BWT |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
+    columns = [[f"{name}-10/5 ACC %", "BWT", "seeds"] for name in ("MNIST", "FashionMNIST")]
+    lines = []
     for name, protocol, folder, method in PROTOCOLS:
         cells = [name, protocol]
         for dataset in PAPER:
             entry = summary(folder.format(dataset), method)
-            cells += [accuracy(entry), f"{entry['bwt_mean']:+.3f}"]
-        lines.append(row(cells))
-    published = [f"{figures['if2net'][key]:{form}}" for figures in PAPER.values() for key, form in PRINTED]
-    return [*lines, row(["IF2Net as published", "not said", *published])]
+            cells += [accuracy(entry), f"{entry['bwt_mean']:+.3f}", str(entry["runs"])]
+        lines.append(cells)
+    published = [[f"{figures['if2net'][key]:{form}}" for key, form in PRINTED] for figures in PAPER.values()]
+    lines.append(["IF2Net as published", "not said", *(cell for cells in published for cell in (*cells, "5"))])
+    return markdown(["method", "what a prediction may know", *columns[0], *columns[1]], lines, words=2).splitlines()
 
 
 PRINTED = [("acc", ".2f"), ("bwt", "+.3f")]
@@ -77,17 +77,25 @@ PRINTED = [("acc", ".2f"), ("bwt", "+.3f")]
 def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list[str]:
     """All methods, with the paper's ACC beside ours."""
     lines = [
-        "| method | exemplars | MNIST-10/5 ACC % | paper | FashionMNIST-10/5 ACC % | paper | learning s | state |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| method | exemplars | trials | MNIST-10/5 ACC % | paper | FashionMNIST-10/5 ACC % | paper | learning s "
+        "| state |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for method in methods or METHODS:
         entries = [summary(f"table-mnist/{dataset}-{part}", method) for dataset in PAPER]
-        cells = [method, f"{entries[0]['exemplars']:,}"]
+        tried = dict.fromkeys(trials(f"{dataset}{part.removeprefix('agnostic')}-{method}") for dataset in PAPER)
+        cells = [method, f"{entries[0]['exemplars']:,}", ", ".join(tried)]
         for entry, figures in zip(entries, PAPER.values(), strict=True):
             cells += [accuracy(entry), f"{figures[method]['acc']:.2f}" if method in figures else ""]
         seconds = sum(entry["learn_seconds_mean"] for entry in entries) / len(entries)
-        lines.append(row([*cells, f"{seconds:.1f}", size(entries[0]["state_bytes"])]))
+        lines.append(row([*cells, f"{seconds:.1f}", costs(entries[0])[1]]))
     return lines
+
+
+def trials(search: str) -> str:
+    """The number of settings that a search tried; 0 where there was none."""
+    path = HERE / "search" / f"{search}.json"
+    return str(len(json.loads(path.read_text())["tried"])) if path.exists() else "0"
 
 
 def current() -> list[str]:
@@ -107,16 +115,78 @@ def speed() -> list[str]:
     return lines
 
 
+def rows() -> list[str]:
+    """Seconds from rows to the first prediction. RanPAC does the same work for every task, and learns two."""
+    if not (ROOT / "benchmarks/rows.json").exists():
+        return ["Not measured yet: `make bench`."]
+    contenders = benchmark("rows")["contenders"]
+    published = contenders["ranpac as published"]["seconds"]
+    lines = []
+    for name, entry in contenders.items():
+        times = [entry["seconds"].get(task, entry["seconds"]["2"]) for task in ("1", "2", "10")]
+        ratios = [published[task] / time for task, time in zip(("1", "2", "2"), times, strict=True)]
+        cells = [f"{time:.1f} ({ratio:.1f} ×)" for time, ratio in zip(times, ratios, strict=True)]
+        features = [f"{entry['features']:,}", f"{entry['features_for_the_ridge']:,}"]
+        lines.append([name, *features, *cells, f"{100 * entry['accuracy_after_two']:.1f}"])
+    headings = ["method", "features", "for the ridge", "task 1, s", "task 2, s", "task 10, s", "accuracy %"]
+    return markdown(headings, lines, words=1).splitlines()
+
+
+def steps() -> list[str]:
+    """Seconds of the first and second task with plain, recorded and compiled steps."""
+    lines = []
+    for method, ways in benchmark("training_steps")["methods"].items():
+        for way, entry in ways.items():
+            times = [f"{value:.2f}" for value in entry["seconds"]] if "seconds" in entry else [entry["error"], ""]
+            lines.append([method, way, *times])
+    return markdown(["method", "steps", "task 1, s", "task 2, s"], lines, words=2).splitlines()
+
+
+def orders() -> list[str]:
+    """ACC of the paper's layers by the numbers of similar pairs that share a task."""
+    headings = ["hardest pairs", "other similar pairs", "orders", "ACC %", "lowest to highest"]
+    return markdown(headings, by_order.orders(), words=0).splitlines()
+
+
+def pairs() -> list[str]:
+    return markdown(["classes of the task", "orders", "accuracy %"], by_order.alike(), words=1).splitlines()
+
+
+def recipe() -> list[str]:
+    """Accuracy on held-back training images by the recipe of the pre-training, the depths and the pooling."""
+    tried = json.loads((HERE / "recipe/trials.json").read_text())["tried"]
+    found = {
+        (trial["rotations"], trial["smoothing"], trial["epochs"], *trial["depths"], "pool", trial["pool"]): trial
+        for trial in tried
+    }
+    recipes = sorted({key[:3] for key in found}, reverse=True)
+    choices = dict.fromkeys(key[3:] for key in found)
+    lines = []
+    for choice in sorted(choices):
+        accs = [found.get((*chosen, *choice)) for chosen in recipes]
+        cells = [f"{100 * trial['accuracy']:.2f}" if trial else "" for trial in accs]
+        *depths, _, pool = choice
+        lines.append(
+            [f"{'–'.join(dict.fromkeys(str(end) for end in (depths[0], depths[-1])))}, {pool}×{pool}", *cells]
+        )
+    words = [
+        f"{'rotations' if rotations else 'no rotations'}, smoothing {smoothing:g}, {epochs} epochs"
+        for rotations, smoothing, epochs in recipes
+    ]
+    return markdown(["depths and pooling", *words], lines, words=1).splitlines()
+
+
 def limits() -> list[str]:
     """Shares of the rates that the machine reaches in a bare matrix product."""
     results = benchmark("limits")
     shares, growth = results["shares"], results["growth"]
+    long = results.get("features_of_the_long_sequences", 2000)
     rows = {
         "filling G, rate relative to a float32 matrix product": f"{100 * shares['filling_share']:.0f} %",
         "learning a task, ridge choice included, the same": f"{100 * shares['learning_share']:.0f} %",
         "one new sample until it can be predicted, of a factorisation": f"1/{1 / results['one_sample']['share']:.0f}",
-        "task 1,000 relative to task 2 (2,000 features; 2,000 samples per task)": f"{growth['tasks']['1000']:.2f}",
-        "the same with 200 samples per task": f"{growth['small_tasks']['1000']:.2f}",
+        f"task 1,000 relative to task 2 ({long:,} features)": f"{growth['tasks']['1000']:.2f}",
+        f"the same with {long // 10:,} samples per task": f"{growth['small_tasks']['1000']:.2f}",
     }
     return facts(rows)
 
@@ -268,6 +338,11 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "protocols": protocols,
     "comparison": comparison,
     "current": current,
+    "orders": orders,
+    "pairs": pairs,
+    "rows": rows,
+    "steps": steps,
+    "recipe": recipe,
     "speed": speed,
     "limits": limits,
     "precision": precision,
