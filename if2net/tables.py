@@ -392,7 +392,9 @@ def _is_tsv(path: Path) -> bool:
 
 def _open_parquet(path: Path) -> Any:
     arrow = require("pyarrow.parquet", "tables", NEED)
-    return arrow.ParquetFile(path, pre_buffer=False)  # otherwise much of the file is read at once
+    texts = [field.name for field in arrow.read_schema(path) if field.type == "string"]
+    # With a buffer, much of the file is read at once. Without dictionaries, a long text takes its room in every row.
+    return arrow.ParquetFile(path, pre_buffer=False, read_dictionary=texts)
 
 
 def _read_csv(path: Path, columns: Columns) -> Iterator[Arrays]:
@@ -458,6 +460,10 @@ def _numpy_columns(batch: Any) -> Arrays:
 
     arrays: Arrays = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if types.is_dictionary(column.type) and column.type.value_type == "string":
+            words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
+            arrays[name] = words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
+            continue
         if types.is_dictionary(column.type):
             column = column.dictionary_decode()
         if types.is_decimal(column.type):

@@ -206,6 +206,14 @@ def test_parquet_columns_of_vectors_and_categories_are_read(tmp_path):
     assert opened.feature_names is None
 
 
+def test_a_long_text_of_a_parquet_file_takes_its_room_once(tmp_path):
+    labels = ["a" * 1000, "b"] * 50
+    pyarrow.parquet.write_table(pyarrow.table({"x": np.zeros(100), "label": labels}), tmp_path / "t.parquet")
+    ((_, y),) = table_to_learn(tmp_path / "t.parquet")
+    assert y.tolist() == labels
+    assert y[0] is y[2]
+
+
 def test_parquet_numbers_of_any_kind_are_features(tmp_path):
     table = pd.DataFrame(
         {"price": [Decimal("1.5"), Decimal("2")], "sold": [True, False], "n": [1, 2], "label": [0, 1]}
