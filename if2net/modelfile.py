@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor
 
 from if2net.errors import ModelFileError, OutputError
@@ -24,20 +22,36 @@ _BLANK = "0" * 64
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _DTYPES |= {"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8}
 _DTYPES |= {"U8": torch.uint8, "BOOL": torch.bool}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-    """Write a model file, whole or not at all."""
-    content = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    """Write a model file, whole or not at all.
+
+    The library safetensors is not used: it writes a temporary file of its own, which remains if the process is killed.
+    """
     metadata = {"format": str(FORMAT), "if2net": json.dumps(header), "checksum": _BLANK}
+    entries: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)  # aligned, as the format wants it
+    for name, tensor in ordered:
+        start, end = end, end + tensor.nbytes
+        entries[name] = {"dtype": _NAMES[tensor.dtype], "shape": [*tensor.shape], "data_offsets": [start, end]}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    start_of_file = len(text).to_bytes(8, "little") + text
+    digest = hashlib.sha256(start_of_file)
     try:
-        with replacing(path) as temporary:
-            save_file(content, temporary, metadata)
-            _stamp(temporary)
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            file.write(start_of_file)
+            for _, tensor in ordered:
+                content = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+                digest.update(content)
+                file.write(content)
+            file.seek(start_of_file.index(_stored(_BLANK)))
+            file.write(_stored(digest.hexdigest()))
     except OutputError as error:
         raise ModelFileError(str(error)) from error
-    except SafetensorError as error:  # its own error for a full disk
-        raise ModelFileError(f"{path} cannot be written ({error}); free some space.") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -113,16 +127,6 @@ def _layout(entries: dict[str, Any], data: int) -> dict[str, tuple[torch.dtype, 
     if end != data:
         raise ValueError("its tensors do not fill it")
     return layout
-
-
-def _stamp(path: Path) -> None:
-    """Replace the blank checksum by the digest of the file with the blank."""
-    with open(path, "r+b") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        file.seek(0)
-        position = file.read(8 + int.from_bytes(file.read(8), "little")).index(_stored(_BLANK))
-        file.seek(8 + position)
-        file.write(_stored(digest))
 
 
 def _stored(checksum: str) -> bytes:
