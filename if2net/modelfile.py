@@ -28,7 +28,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
     """Write a model file, whole or not at all.
 
-    The library safetensors is not used: it writes a temporary file of its own, which remains if the process is killed.
+    The library safetensors is not used: its own temporary file would remain if the process is killed.
     """
     metadata = {"format": str(FORMAT), "if2net": json.dumps(header), "checksum": _BLANK}
     entries: dict[str, Any] = {"__metadata__": metadata}
