@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console
+from rich.filesize import decimal
 from rich.markup import escape
 from rich.table import Table
 
@@ -74,7 +75,7 @@ COSTS = ("learning s", "state", "exemplars")
 
 def costs(entry: dict[str, float]) -> tuple[str, str, str]:
     """The cells under COSTS, from the summary of a method."""
-    return f"{entry['learn_seconds_mean']:.1f}", size(entry["state_bytes"]), f"{entry['exemplars']:,}"
+    return f"{entry['learn_seconds_mean']:.1f}", decimal(int(entry["state_bytes"])), f"{entry['exemplars']:,}"
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
@@ -97,16 +98,3 @@ def spread(mean: float, deviation: float, digits: int, runs: int) -> str:
     ('97.53 ± 0.12', '97.53')
     """
     return f"{mean:.{digits}f} ± {deviation:.{digits}f}" if runs > 1 else f"{mean:.{digits}f}"
-
-
-def size(count: float) -> str:
-    """A number of bytes in a fitting unit.
-
-    >>> size(512), size(3_400_000)
-    ('512 B', '3.4 MB')
-    """
-    for unit in ("B", "kB", "MB"):
-        if count < 1000:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} GB"

@@ -28,9 +28,10 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 from PIL import Image
+from rich.filesize import decimal
 
 from if2net.files import replacing
-from if2net.study.bench.display import ACC, size
+from if2net.study.bench.display import ACC
 from if2net.study.bench.experiments import BOUNDS
 from if2net.study.data import parse_scenario
 from if2net.study.report.gather import FEATURES, Section, Series, title
@@ -99,7 +100,8 @@ class Chart:
         with matplotlib.rc_context(STYLE):
             self.figure.savefig(file, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
         text = re.sub(r"<!--.*?-->|(?<=\n) +", "", file.getvalue())
-        text = re.sub(r"font: (700 )?([\d.]+px)[^;\"]*", _font, text)  # as matplotlib 3.8 writes it
+        text = re.sub(r"font: 700 ", "font-weight: 700; font: ", text)  # matplotlib 3.8 writes it in one
+        text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1", text)
         text = re.sub(r'font-family: [^;"]*; | transform="rotate\(-?0 [^)"]*\)"', "", text)
         text = text.replace("</style>", f" text{{font-family: {FONTS}}}</style>", 1)
         text = re.sub(r"(?<=image/png;base64,)[^\"]+", _smaller_points, text)
@@ -124,10 +126,6 @@ def _few_colours(image: Image.Image) -> bytes:
     file = BytesIO()
     image.quantize(256).save(file, "PNG", optimize=True)
     return file.getvalue()
-
-
-def _font(short: re.Match[str]) -> str:
-    return f"font-size: {short[2]}" if short[1] is None else f"font-weight: 700; font-size: {short[2]}"
 
 
 def _smaller_points(png: re.Match[str]) -> str:
@@ -304,7 +302,7 @@ def _seconds(value: float) -> str:
 
 
 def _bytes(value: float) -> str:
-    return size(value).replace(".0 ", " ")
+    return decimal(round(value)).replace(".0 ", " ")
 
 
 # The name of the axis, the cost in the summary, the least value to draw, and its unit.

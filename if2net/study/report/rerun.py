@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any
 
 from if2net.errors import ConfigurationError
@@ -57,10 +58,6 @@ def _ranges(seeds: Sequence[int]) -> list[tuple[int, int]]:
     >>> _ranges([0, 1, 2, 7])
     [(0, 3), (7, 1)]
     """
-    ranges: list[tuple[int, int]] = []
-    for seed in seeds:
-        if ranges and sum(ranges[-1]) == seed:
-            ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
-        else:
-            ranges.append((seed, 1))
-    return ranges
+    runs = groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0])  # equal within a range
+    ranges = [[seed for _, seed in run] for _, run in runs]
+    return [(seeds[0], len(seeds)) for seeds in ranges]
