@@ -256,10 +256,14 @@ def _with_ones(V: Tensor) -> Tensor:
 
 
 def _along_spread(weights: Tensor, X: Tensor, power: float) -> Tensor:
-    """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses."""
+    """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses.
+
+    With Σ = UΛUᵀ and A = Uᵀw, it is UΛ^pA, and the spread wᵀΣw of the response is the sum of Λ·A².
+    """
     wide = X.double()
-    spread = wide.T @ wide / len(wide)
-    values, vectors = torch.linalg.eigh(spread)
-    shaped = (vectors * values.clamp(min=0).pow(power)) @ (vectors.T @ weights)
-    before, after = ((candidate * (spread @ candidate)).sum() for candidate in (weights, shaped))
-    return shaped * (before / after).sqrt() if after > 0 else weights
+    values, U = torch.linalg.eigh(wide.T @ wide / len(wide))
+    values = values.clamp(min=0)
+    A = U.T @ weights
+    squares = A.square().sum(dim=1)
+    before, after = ((values.pow(1 + 2 * p) * squares).sum() for p in (0, power))
+    return (U * values.pow(power)) @ A * (before / after).sqrt() if after > 0 else weights
