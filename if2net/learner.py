@@ -39,7 +39,7 @@ from if2net.version import __version__
 TWEAK_BLOCK = 4096
 # Samples encoded and counted at a time, so that the features of all samples never exist at once. Smaller blocks make
 # torch and BLAS, whose threads wait actively for a while, take turns more often; larger ones take more memory.
-COUNTING_BLOCK = {"cpu": 1024, "cuda": 16_384}
+COUNTING_BLOCK = {"cpu": 2048, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
 # Tasks with an empty tweak that a file may have: they take memory, but no place in the file.
