@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from if2net.commands.evaluate import evaluate
 from if2net.commands.info import info
 from if2net.commands.innate import innate
 from if2net.commands.learn import learn
@@ -26,7 +27,7 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-PANELS = {"Your model": (learn, predict, info), "The study": STUDY}
+PANELS = {"Your model": (learn, predict, evaluate, info), "The study": STUDY}
 SAME_FOLDER = "The same command with the same --out continues."
 # What remains of the work of a command that is stopped.
 KEPT = {

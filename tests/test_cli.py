@@ -17,6 +17,10 @@ from if2net.errors import ConfigurationError, IF2NetError, OutputError
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
 
 
+def command_name(function):
+    return function.__name__.replace("_", "-")
+
+
 def if2net(*words, cwd=None):
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, cwd=cwd, check=False)
 
@@ -29,17 +33,18 @@ def test_help_has_the_commands_in_two_groups():
     model, study = output.split("The study")
     assert "Your model" in model
     for part, commands in zip((model, study), PANELS.values(), strict=True):
-        assert all(f" {command.__name__} " in part for command in commands)
+        assert all(f" {command_name(command)} " in part for command in commands)
 
 
 @pytest.mark.parametrize("command", [command for commands in PANELS.values() for command in commands])
 def test_every_command_and_every_option_is_described(command):
-    name = command.__name__
+    name = command_name(command)
     assert CliRunner().invoke(app, [name, "--help"]).exit_code == 0
     described = next(one for one in app.registered_commands if one.callback is command)
     assert described.callback.__doc__
     for parameter, kind in command.__annotations__.items():
-        assert parameter == "return" or "help=" in str(kind) or str(kind).endswith("Option"), (name, parameter)
+        described = "help=" in str(kind) or str(kind).endswith(("Option", "Argument"))
+        assert parameter == "return" or described, (name, parameter)
 
 
 def test_version_is_shown():

@@ -34,7 +34,9 @@ NoWaitOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output even if it is something else.")]
 
 
-def check_output(path: Path, ours: bytes, inputs: Iterable[Path] = (), *, force: bool = False) -> None:
+def check_output(
+    path: Path, ours: bytes, inputs: Iterable[Path] = (), *, option: str = "--out", force: bool = False
+) -> None:
     """Raise an error, before any work, if the file cannot be written, or is an input or of another kind.
 
     `ours` is a regular expression that the beginning of a file matches if this command has written it.
@@ -46,11 +48,11 @@ def check_output(path: Path, ours: bytes, inputs: Iterable[Path] = (), *, force:
     if force or not path.exists() or path.stat().st_size == 0:
         return
     if any(one.exists() and path.samefile(one) for one in inputs):
-        raise OutputError(f"{path} is an input of this command; choose another --out, or replace it with --force.")
+        raise OutputError(f"{path} is an input of this command; choose another {option}, or replace it with --force.")
     if not begins_with(ours, path):
         raise OutputError(
-            f"{path} exists and does not look like a file of this command; choose another --out, or replace it with "
-            "--force."
+            f"{path} exists and does not look like a file of this command; choose another {option}, or replace it "
+            "with --force."
         )
 
 

@@ -1,0 +1,88 @@
+"""Samples with labels for a model that exists, some at a time: rows of tables, or images in a folder per class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from if2net.commands import images as pictures
+from if2net.commands.options import TABLES, refuse
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
+    from if2net.learner import IF2Net
+
+    # The path of each image, or the path and the row (from 1); the features; the labels.
+    Block = tuple[list[tuple[Any, ...]], np.ndarray, np.ndarray]
+
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")]
+LabelledArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or folders of images with one sub-folder per class."),
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the labels. Default: the column named label, class, target or y, else the last one. "
+        "For .npy files, the .npy file of the labels."
+    ),
+]
+OwnBackboneOption = Annotated[
+    str | None, typer.Option(help="The model's backbone, if it is timm:NAME or a file. `if2net info` names it.")
+]
+
+
+def labelled_samples(
+    net: IF2Net, paths: Sequence[Path], label: str | None, backbone: str | None, device: str, console: Console
+) -> tuple[Iterator[Block], Mapping[Path, str]]:
+    """Return the samples in blocks, and the files that cannot be used, which are complete after the last block."""
+    if pictures.are_images(paths):
+        refuse("tables", label=label)
+        return _images(net, paths, backbone, device, console)
+    refuse("images", backbone=backbone)
+    return _rows(net, paths, label, console), {}
+
+
+def _images(
+    net: IF2Net, folders: Sequence[Path], backbone: str | None, device: str, console: Console
+) -> tuple[Iterator[Block], Mapping[Path, str]]:
+    from if2net.config import resolve_device
+    from if2net.images.folders import ImageFiles, list_classes
+    from if2net.images.model_backbone import extractor_for
+    from if2net.progress import progress
+
+    labels, left_out = list_classes(folders)
+    extractor, _ = extractor_for(net, backbone, resolve_device(device))
+
+    def blocks() -> Iterator[Block]:
+        import numpy as np
+
+        with progress("images", console) as show:
+            for paths, X in ImageFiles(list(labels), extractor, show, left_out):
+                yield [(path,) for path in paths], X, np.array([labels[path] for path in paths])
+
+    return blocks(), left_out
+
+
+def _rows(net: IF2Net, paths: Sequence[Path], label: str | None, console: Console) -> Iterator[Block]:
+    from if2net.images.model_backbone import check_tables
+    from if2net.progress import counting, progress
+    from if2net.tables import tables_to_learn
+
+    check_tables(net)
+    tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist())
+    if label is None and (chosen := tables[0].label_by_position):
+        console.print(f"The labels are the last column, {chosen!r}. Choose another with --label.", highlight=False)
+    with progress("samples", console) as show:
+        count = counting(show)
+        for table in tables:
+            first = 1
+            for X, y in table:
+                yield [(table.path, first + place) for place in range(len(X))], X, y
+                first += len(X)
+                count(len(X))
