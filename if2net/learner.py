@@ -206,7 +206,8 @@ class IF2Net:
         """
         if not RULES[self.config.rule].exact or self.config.representation == "per-task":
             return False
-        has_tweak = self.config.encoder in PRESETS and self._new_encoder(1).config.tweaked
+        name = "wide" if self.config.encoder == "auto" else self.config.encoder
+        has_tweak = name in PRESETS and encoder_config(name, 1, **self.config.encoder_overrides()).tweaked
         return bool(self.tweaks) or not has_tweak or iter(batches) is not batches
 
     def _gathered(self, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:

@@ -138,6 +138,14 @@ def test_pictures_that_cannot_be_used_change_nothing(learned, data):
     assert new.config.encoder == "auto"
 
 
+def test_a_generator_is_gathered_where_a_tweak_needs_several_passes():
+    X, y = np.random.default_rng(0).normal(size=(40, 5)), np.arange(40) % 2
+    settings = {"width": 10, "tweaked": True, "device": "cpu"}
+    batches = ((X[part], y[part]) for part in np.split(np.arange(40), 4))
+    net, whole = IF2Net(**settings).learn(batches), IF2Net(**settings).learn(X, y)
+    np.testing.assert_allclose(scores(net, X), scores(whole, X), atol=1e-4)
+
+
 def test_settings_of_other_encoders_are_refused():
     with pytest.raises(ConfigurationError, match="no setting width"):
         Config(encoder="innate", width=100)

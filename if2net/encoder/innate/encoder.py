@@ -90,7 +90,7 @@ class InnateEncoder:
         if lowest < 0 or highest > max(FULL_SCALES):
             raise InputError(
                 f"These pictures have values from {lowest:g} to {highest:g}; scale them to values from 0 to 1, or "
-                "give whole numbers from 0 to 255."
+                "give whole numbers from 0 to 255. Give other data as rows, with X.reshape(len(X), -1)."
             )
         self.full = X.new_tensor([next(scale for scale in FULL_SCALES if highest <= scale)])
 
