@@ -12,12 +12,12 @@ import torch
 
 from if2net.version import __version__
 
-Environment = dict[str, str | int]
+Environment = dict[str, str | int | None]  # None where a fact is not known
 
 
 def environment(device: str) -> Environment:
     """The versions, the machine, the date, and the commit where if2net runs from a git checkout."""
-    facts: Environment = {
+    return {
         "if2net": __version__,
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -27,10 +27,8 @@ def environment(device: str) -> Environment:
         "threads": torch.get_num_threads(),
         "device": device_name(device),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": _commit(),
     }
-    if commit := _commit():
-        facts["commit"] = commit
-    return facts
 
 
 def processor() -> str:
@@ -48,13 +46,13 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
 
 
-def _commit() -> str:
-    """The commit of the checkout that this file belongs to, with -dirty after changes. Empty where there is none."""
+def _commit() -> str | None:
+    """The commit of the checkout that this file belongs to, with -dirty after changes. None where there is none."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
-        return ""
+        return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return None

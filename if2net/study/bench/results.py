@@ -4,7 +4,8 @@ The file is one JSON object with these keys:
 
 - scenario: DATASET-CLASSES/TASKS, for images with @BACKBONE.
 - protocol: agnostic, aware or transductive.
-- environment: versions, platform, processor, threads and device, with the commit and the date of the first run.
+- environment: versions, platform, processor, threads and device, with the commit and the date of the first run; null
+  where a fact is not known.
 - settings: the settings of each method.
 - runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R.
 - summary: for each method, means and standard deviations over the seeds. It follows from the runs, so it is not read.

@@ -10,6 +10,7 @@ from typing import Any
 
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.bench import metrics
+from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.bench.results import write_json
 from if2net.study.bench.rows import Loader
@@ -55,6 +56,7 @@ class Search:
     method: str
     fixed: Given
     tried: list[Trial]
+    environment: Environment
     seed: int = SEARCH_SEED
     tasks: int | None = None  # only the first tasks of the stream were learned
 
@@ -72,7 +74,8 @@ class Search:
 
     def write(self, path: Path) -> None:
         """Write everything that was tried as JSON."""
-        head = {"scenario": self.scenario, "protocol": self.protocol, "method": self.method, "seed": self.seed}
+        head: dict[str, Any] = {"scenario": self.scenario, "protocol": self.protocol, "method": self.method}
+        head |= {"seed": self.seed, "environment": self.environment}
         head |= {"tasks": self.tasks} if self.tasks else {}
         fixed = [list(setting) for setting in self.fixed]
         tried = [trial.as_dict() for trial in self.tried]
@@ -114,7 +117,7 @@ def search(
     planned = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     plans = [trial_plan(scenario, method, settings, protocol, fixed, device) for settings in planned]
     tried = _try(plans, planned, loader, jobs, show)
-    finished = Search(scenario.name, protocol, method, list(fixed or []), tried)
+    finished = Search(scenario.name, protocol, method, list(fixed or []), tried, environment(device))
     _ = finished.best  # a search without any result is an error
     return finished
 
@@ -136,7 +139,8 @@ def explore(
     while planned := proposals(method, space, tried, fixed, trials):
         plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, FIRST_TASKS) for values in planned]
         tried += _try(plans, planned, loader, jobs, show)
-    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, tasks=FIRST_TASKS)
+    made = environment(device)
+    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, made, tasks=FIRST_TASKS)
 
 
 def proposals(

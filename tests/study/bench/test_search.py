@@ -51,6 +51,7 @@ def test_the_best_has_the_highest_accuracy(loader, tmp_path):
     assert finished.best == {"acc": {"ridge": "0.01"}}
     finished.write(tmp_path / "search.json")
     written = json.loads((tmp_path / "search.json").read_text())
+    assert {"date", "commit", "processor", "device"} <= set(written["environment"])
     assert (written["seed"], written["best"]) == (SEARCH_SEED, finished.best)
     assert written["fixed"] == [[None, "width", "60"]]
     assert written["tried"][0]["acc"] == first
