@@ -61,8 +61,8 @@ def from_command_line(pairs: Iterable[str]) -> Given:
 def from_file(path: Path) -> Given:
     """Read a TOML file: keys at the top level are for all methods, those in a table [method] for one."""
     try:
-        values = tomllib.loads(path.read_text())
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # no file, no TOML or no UTF-8
         raise ConfigurationError(f"The settings file {path} cannot be read ({error}); correct it.") from error
     given: Given = []
     for key, value in values.items():

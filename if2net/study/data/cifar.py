@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import partial
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def _digest(root: Path) -> str:
 
 def _unpack(root: Path, folder: Path) -> None:
     names = (root / NAMES).read_text(encoding="utf-8").split()
+    if len(set(names)) < len(names) or not all(re.fullmatch(r"\w+", name) for name in names):
+        raise InputError(f"{root / NAMES} does not hold the names of the classes; unpack the archive again.")
     for part, file in PARTS.items():
         content = np.fromfile(root / file, np.uint8)
         if len(content) % RECORD or content[1::RECORD].max(initial=0) >= len(names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def _write_split(rows: Any, hub_name: str, datasets: Any, folder: Path) -> bool:
         )
     image = images[0]
     label = max(labels, key=lambda column: kinds[column].num_classes)  # fine rather than coarse classes
-    names = [text.replace("/", "_") for text in kinds[label].names]
+    names = [re.sub(r"^\.+|[/\\]", "_", text) for text in kinds[label].names]  # names of folders inside this one
     for number, row in enumerate(rows.cast_column(image, datasets.Image(decode=False))):
         if row[label] == HIDDEN:
             continue

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, IF2NetError, InputError, unknown
 from if2net.study.data import hub, layouts
 from if2net.study.data.cifar import cifar_binary
 from if2net.study.data.image_files import ImageDataset
@@ -47,13 +47,21 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
     chosen = folder or os.environ.get("IF2NET_DATA")
     for candidate in [Path(chosen) / name, Path(chosen)] if chosen else []:
         # A folder with another name holds another data set.
-        if candidate.name == name and candidate.is_dir():
-            for read in source.read:
-                if (images := read(name, candidate)) is not None:
-                    return images
+        named = candidate.name == name and candidate.is_dir()
+        if named and (images := _read(name, source, candidate)) is not None:
+            return images
     if source.hub_name is not None and hub.is_installed():
         return hub.download(name, source.hub_name)
     raise ConfigurationError(_how_to_get(name, source))
+
+
+def _read(name: str, source: ImageSource, folder: Path) -> ImageDataset | None:
+    try:
+        return next((images for read in source.read if (images := read(name, folder)) is not None), None)
+    except IF2NetError:
+        raise
+    except (ValueError, LookupError) as error:  # a line with too few words, an unknown number, another encoding
+        raise InputError(f"A list in {folder} is damaged ({error}); unpack {name} again.") from error
 
 
 def _how_to_get(name: str, source: ImageSource) -> str:

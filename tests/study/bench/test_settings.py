@@ -58,6 +58,9 @@ def test_a_broken_file_is_refused_by_name(tmp_path):
     file.write_text("width = = 3")
     with pytest.raises(ConfigurationError, match=r"broken\.toml"):
         from_file(file)
+    file.write_bytes(b"# caf\xe9")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        from_file(file)
 
 
 @pytest.mark.parametrize("name", ["none", "auto"])

@@ -147,6 +147,28 @@ def test_the_binary_version_of_cifar_is_unpacked_once(tmp_path, monkeypatch):
     assert load_images("cifar100", tmp_path).train.paths == data.train.paths
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("cub200", {"images.txt": b"1\n", "train_test_split.txt": b"1 1\n"}),
+        ("cub200", {"images.txt": b"1 a/b.jpg\n2 a/c.jpg\n", "train_test_split.txt": b"1 1\n"}),
+        ("cub200", {"images.txt": b"1 caf\xe9/b.jpg\n", "train_test_split.txt": b"1 1\n"}),
+        ("tiny-imagenet", {"val/val_annotations.txt": b"no tab\n"}),
+        ("imagenet100", {"classes.txt": b"\xe9\n", "train/a/b.jpg": b"", "val/a/b.jpg": b""}),
+        ("cifar100", {"train.bin": b"", "test.bin": b"", "fine_label_names.txt": b"../apple bee"}),
+        ("cifar100", {"train.bin": b"", "test.bin": b"", "fine_label_names.txt": b"apple apple"}),
+        ("cifar100", {"train.bin": b"", "test.bin": b"", "fine_label_names.txt": b"caf\xe9"}),
+    ],
+)
+def test_a_damaged_list_is_refused(tmp_path, name, files):
+    for file, content in files.items():
+        path = tmp_path / name / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"unpack .* again"):
+        load_images(name, tmp_path)
+
+
 @pytest.mark.parametrize("wrong", ["cut short", "more classes"])
 def test_a_damaged_binary_version_is_refused_and_leaves_nothing(tmp_path, wrong):
     root = tmp_path / "cifar100"
@@ -215,6 +237,7 @@ class FakeHub(ModuleType):
 
     testing = ("valid",)
     labels = (0, 1, 0, 1)
+    names = ("cat", "dog/wolf")
 
     def load_dataset(self, name):
         if name == "owner/none":
@@ -222,7 +245,7 @@ class FakeHub(ModuleType):
         features = {
             "img": self.Image(),
             "coarse": self.ClassLabel(["x"]),
-            "fine": self.ClassLabel(["cat", "dog/wolf"]),
+            "fine": self.ClassLabel(self.names),
         }
         splits = {}
         for part in ("train", *self.testing):
@@ -246,6 +269,11 @@ def test_a_data_set_of_the_hub_is_downloaded_once(fake_hub, monkeypatch):
     assert [path.read_bytes() for path in data.test.paths] == [b"0", b"2", b"1", b"3"]
     monkeypatch.setattr(fake_hub, "load_dataset", lambda _: pytest.fail("downloaded again"))
     assert load_images("hub:owner/pets").train.paths == data.train.paths
+
+
+def test_the_names_of_classes_do_not_lead_out_of_the_folder(fake_hub):
+    fake_hub.names = ("..", "../../cat")
+    assert load_images("hub:owner/wild").classes == ("_", "__.._cat")
 
 
 def test_images_whose_class_is_not_published_are_not_used(fake_hub):
