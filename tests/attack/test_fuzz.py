@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="reads its memory from /proc")
 PROGRAM = Path(__file__).with_name("fuzz.py")
 EVERYTHING = {"models": 10_000, "results": 5_000, "tables": 5_000, "images": 1_000}
 
@@ -18,7 +19,6 @@ def run(kind, count):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="limits the memory by /proc")
 def test_some_damaged_files_are_read_or_refused():
     run(",".join(EVERYTHING), 100)
 
