@@ -23,7 +23,7 @@ from if2net.files import write_text
 from if2net.study.bench.results import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
-LONG, FEATURES = 1000, 1000  # tasks and features of the long sequences
+LONG, FEATURES = 300, 1000  # tasks and features of the long sequences
 
 
 def seconds(work: Callable[[], Any]) -> float:

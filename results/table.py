@@ -180,13 +180,13 @@ def limits() -> list[str]:
     """Shares of the rates that the machine reaches in a bare matrix product."""
     results = benchmark("limits")
     shares, growth = results["shares"], results["growth"]
-    long = results.get("features_of_the_long_sequences", 2000)
+    long, last = results.get("features_of_the_long_sequences", 2000), list(growth["tasks"])[-1]
     rows = {
         "filling G, rate relative to a float32 matrix product": f"{100 * shares['filling_share']:.0f} %",
         "learning a task, ridge choice included, the same": f"{100 * shares['learning_share']:.0f} %",
         "one new sample until it can be predicted, of a factorisation": f"1/{1 / results['one_sample']['share']:.0f}",
-        f"task 1,000 relative to task 2 ({long:,} features)": f"{growth['tasks']['1000']:.2f}",
-        f"the same with {long // 10:,} samples per task": f"{growth['small_tasks']['1000']:.2f}",
+        f"task {int(last):,} relative to task 2 ({long:,} features)": f"{growth['tasks'][last]:.2f}",
+        f"the same with {long // 10:,} samples per task": f"{growth['small_tasks'][last]:.2f}",
     }
     return facts(rows)
 
