@@ -93,10 +93,7 @@ def worth_of(results: Measurements, factor: str, before: str, after: str, rule: 
     return fmean(changes)
 
 
+CELLS = tuple(SEPARATOR.join(levels) for levels in itertools.product(*FACTORS.values()))
 ABLATION = Ablation(
-    "ablation-ingredients",
-    "what tweak, rule, ridge, width and direct link are worth (ours)",
-    tuple(SEPARATOR.join(levels) for levels in itertools.product(*FACTORS.values())),
-    run,
-    table,
+    "ablation-ingredients", "what tweak, rule, ridge, width and direct link are worth (ours)", CELLS, run, table
 )

@@ -84,10 +84,5 @@ def _steps(results: Measurements) -> list[str]:
 
 
 ABLATION = Ablation(
-    "figure-rademacher",
-    "empirical Rademacher complexity over the tasks, cases (a) to (e)",
-    tuple(CASES),
-    run,
-    table,
-    figure,
+    "figure-rademacher", "Rademacher complexity over the tasks, cases (a) to (e)", tuple(CASES), run, table, figure
 )

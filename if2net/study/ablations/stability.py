@@ -85,10 +85,11 @@ def figure(results: Measurements) -> Chart:
     return line_chart(title, "tasks that the same data is cut into", "ACC %", TASKS, lines)
 
 
+CELLS = tuple(f"{rule}, {count}" for rule in RULES for count in TASKS)
 ABLATION = Ablation(
     "ablation-stability",
     "ACC, BWT and tr(P)/S for 5 to 500 tasks with the same data (ours)",
-    tuple(f"{rule}, {count}" for rule in RULES for count in TASKS),
+    CELLS,
     run,
     table,
     figure,

@@ -111,10 +111,5 @@ def _printed(row: str, epochs: int) -> tuple[str, str, str]:
     return f"{loss:.4f}", f"{100 * first:.2f}", f"{100 * everything:.2f}"
 
 
-ABLATION = Ablation(
-    "table-init",
-    "random against analytic initialisation of the output layer",
-    tuple(f"{row}; {epochs}" for epochs in EPOCHS for row in ROWS),
-    run,
-    table,
-)
+CELLS = tuple(f"{row}; {epochs}" for epochs in EPOCHS for row in ROWS)
+ABLATION = Ablation("table-init", "random against analytic initialisation of the output layer", CELLS, run, table)

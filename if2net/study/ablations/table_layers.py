@@ -59,9 +59,5 @@ def table(results: Measurements) -> str:
 
 
 ABLATION = Ablation(
-    "table-layers",
-    "cases (a) to (e): four to one orthogonalised layers, with peak memory",
-    tuple(CASES),
-    run,
-    table,
+    "table-layers", "cases (a) to (e): four to one orthogonalised layers, with peak memory", tuple(CASES), run, table
 )

@@ -96,11 +96,5 @@ CELLS = (
     *(f"{protocol}, tasks 1 to {count}" for protocol in REPRESENTATIONS for count in range(1, TASKS + 1)),
 )
 ABLATION = Ablation(
-    "figure-tsne",
-    "t-SNE of raw samples and of FC3 after each task",
-    CELLS,
-    run,
-    table,
-    figure,
-    runs=1,
+    "figure-tsne", "t-SNE of raw samples and of FC3 after each task", CELLS, run, table, figure, runs=1
 )
