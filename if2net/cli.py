@@ -12,9 +12,11 @@ import typer
 from typer.core import TyperGroup
 
 from if2net.commands.evaluate import evaluate
+from if2net.commands.forget import forget
 from if2net.commands.info import info
 from if2net.commands.innate import innate
 from if2net.commands.learn import learn
+from if2net.commands.merge_models import fork, merge_models
 from if2net.commands.predict import predict
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 from if2net.study.commands.images import features, pretrain
@@ -27,8 +29,9 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-PANELS = {"Your model": (learn, predict, evaluate, info), "The study": STUDY}
+PANELS = {"Your model": (learn, predict, evaluate, info, forget, fork, merge_models), "The study": STUDY}
 SAME_FOLDER = "The same command with the same --out continues."
+UNCHANGED = "The model is unchanged. Finished features of images are kept."
 # What remains of the work of a command that is stopped.
 KEPT = {
     "run": SAME_FOLDER,
@@ -36,7 +39,8 @@ KEPT = {
     "features": "Finished features are kept. The same command continues.",
     "pretrain": "Finished epochs are kept. The same command continues.",
     "innate": "Nothing was written.",
-    "learn": "The model is unchanged. Finished features of images are kept.",
+    "learn": UNCHANGED,
+    "forget": UNCHANGED,
 }
 # Parts of the messages of PyTorch, which raises a RuntimeError: of the CPU, and of a GPU.
 OUT_OF_MEMORY = ("can't allocate memory", "out of memory")

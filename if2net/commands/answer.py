@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from if2net.learner import IF2Net
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
 QuietOption = Annotated[
@@ -17,7 +21,12 @@ QuietOption = Annotated[
 def answer(lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
     """Print the lines, or the values as JSON."""
     if as_json:
-        typer.echo(json.dumps(values, ensure_ascii=False, default=str))
+        typer.echo(json.dumps(values, ensure_ascii=False))
     elif not quiet:
         for line in lines:
             typer.echo(line)
+
+
+def model_values(path: Path, net: IF2Net) -> dict[str, Any]:
+    """Return the part of the JSON object that describes a model."""
+    return {"model": str(path), "classes": net.classes.tolist(), "samples": net.samples}

@@ -1,0 +1,55 @@
+"""`if2net forget`: take samples out of a model, as if they had never been learned."""
+
+from __future__ import annotations
+
+from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.labelled import (
+    LabelledArgument,
+    LabelOption,
+    ModelArgument,
+    OwnBackboneOption,
+    labelled_samples,
+)
+from if2net.commands.options import DeviceOption, NoWaitOption
+
+
+def forget(
+    model: ModelArgument,
+    samples: LabelledArgument,
+    label: LabelOption = None,
+    backbone: OwnBackboneOption = None,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    no_wait: NoWaitOption = False,
+) -> None:
+    """Forget samples, as if they had never been learned.
+
+    SAMPLES are samples that were learned, with their labels. A class without samples is removed. If any sample was
+    never learned, MODEL stays unchanged. A process waits while another one changes MODEL.
+    """
+    from rich.console import Console
+
+    from if2net.commands.images import print_left_out
+    from if2net.files import check_writable, locked
+    from if2net.learner import IF2Net
+
+    console = Console(stderr=True, quiet=quiet)
+    check_writable(model)
+    with locked(model, wait=not no_wait):
+        net = IF2Net.load(model, device)
+        known, before = net.classes.tolist(), net.samples
+        blocks, left_out = labelled_samples(net, samples, label, backbone, device, console)
+        for _, X, y in blocks:  # if one of them fails, the file still has all samples
+            net.forget(X, y)
+        net.save(model)
+    left = set(net.classes.tolist())
+    removed = [name for name in known if name not in left]
+    lines = [
+        f"Forgot {before - net.samples:,} samples.",
+        f"Removed classes: {', '.join(map(str, removed))}" if removed else "No class was removed.",
+        f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
+    ]
+    values = {"forgotten": before - net.samples, "removed_classes": removed, "left_out": list(left_out.values())}
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
+    print_left_out(left_out, console)

@@ -1,0 +1,185 @@
+"""`if2net forget`, `fork` and `merge-models`, as a user calls them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from typer.testing import CliRunner
+
+from if2net import load
+from if2net.cli import app
+from if2net.errors import IF2NetError
+from if2net.files import locked
+
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+def if2net(*words):
+    """Return what the command prints, or raise its error."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def answered(*words):
+    """Return the JSON answer of a command."""
+    answer = json.loads(if2net(*words, "--json"))
+    jsonschema.validate(answer, SCHEMA)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Digits in three tables, a model of the first two, and a model of the first one."""
+    folder = tmp_path_factory.mktemp("tables")
+    frame = load_digits(as_frame=True).frame
+    for name, digits in {"low": range(4), "middle": range(4, 7), "high": range(7, 10)}.items():
+        frame[frame.target.isin(digits)].to_csv(folder / f"{name}.csv", index=False)
+    if2net("learn", folder / "low.if2", folder / "low.csv", "--set", "width=60", "--device", "cpu")
+    shutil.copy(folder / "low.if2", folder / "both.if2")
+    if2net("learn", folder / "both.if2", folder / "middle.csv")
+    return folder
+
+
+@pytest.fixture
+def folder(tables, tmp_path):
+    """A copy of the tables and models that a test may change."""
+    return shutil.copytree(tables, tmp_path / "work")
+
+
+def assert_same(one, other):
+    """Check that two files hold models that give the same probabilities."""
+    X = load_digits(as_frame=True).data[::7]
+    one, other = load(one), load(other)
+    np.testing.assert_array_equal(one.classes_, other.classes_)
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
+    assert one.learner_.samples == other.learner_.samples
+
+
+# ---------------------------------------------------------------------- forget
+
+
+def test_forgotten_samples_leave_the_model_that_never_learned_them(folder, monkeypatch):
+    monkeypatch.setattr("if2net.tables.ROWS", 100)  # several blocks
+    answer = answered("forget", folder / "both.if2", folder / "middle.csv", "--quiet")
+    assert answer["removed_classes"] == [4, 5, 6]
+    assert answer["forgotten"] == 544
+    assert answer["classes"] == [0, 1, 2, 3]
+    assert_same(folder / "both.if2", folder / "low.if2")
+
+
+def test_forgetting_is_told_in_words(folder):
+    output = if2net("forget", folder / "both.if2", folder / "middle.csv")
+    assert "Forgot 544 samples" in output
+    assert "Removed classes: 4, 5, 6" in output
+    assert "has 4 classes from 720 samples" in output
+
+
+def test_a_model_can_learn_again_after_forgetting_everything(folder):
+    if2net("forget", folder / "both.if2", folder / "low.csv", folder / "middle.csv")
+    assert answered("fork", folder / "both.if2", folder / "new.if2")["samples"] == 0
+    if2net("learn", folder / "both.if2", folder / "low.csv")
+    assert_same(folder / "both.if2", folder / "low.if2")
+
+
+@pytest.mark.parametrize("name", ["high.csv", "mixed.csv", "changed.csv", "twice"])
+def test_samples_that_were_never_learned_leave_the_model_unchanged(name, folder, monkeypatch):
+    monkeypatch.setattr("if2net.tables.ROWS", 100)
+    low = (folder / "low.csv").read_text().splitlines()
+    high = (folder / "high.csv").read_text().splitlines()
+    (folder / "mixed.csv").write_text("\n".join(low[:300] + high[1:]))  # the first blocks were learned
+    (folder / "changed.csv").write_text("\n".join([*low[:300], low[300].replace(",0.0", ",1.0")]))
+    before = (folder / "both.if2").read_bytes()
+    samples = [folder / "low.csv"] * 2 if name == "twice" else [folder / name]
+    with pytest.raises(IF2NetError, match=r"never|only samples that were learned"):
+        if2net("forget", folder / "both.if2", *samples)
+    assert (folder / "both.if2").read_bytes() == before
+
+
+def test_images_are_forgotten_and_unreadable_ones_are_named(pictures, tmp_path):
+    (pictures / "red" / "broken.png").write_bytes(b"no image")
+    model = tmp_path / "colours.if2"
+    if2net("learn", model, pictures, "--backbone", "pixels,size=8", "--device", "cpu")
+    (tmp_path / "gone").mkdir()
+    (pictures / "red").rename(tmp_path / "gone" / "red")
+    answer = answered("forget", model, tmp_path / "gone")
+    assert answer["removed_classes"] == ["red"]
+    assert len(answer["left_out"]) == 1
+    assert load(model).classes_.tolist() == ["blue", "green"]
+
+
+def test_a_model_in_use_is_not_changed(folder):
+    before = (folder / "both.if2").read_bytes()
+    with locked(folder / "both.if2"), pytest.raises(IF2NetError, match="is in use by process"):
+        if2net("forget", folder / "both.if2", folder / "low.csv", "--no-wait")
+    assert (folder / "both.if2").read_bytes() == before
+
+
+# ---------------------------------------------------------------------- fork and merge-models
+
+
+def test_forks_that_learned_in_two_places_join_to_the_model_that_learned_everything(folder):
+    if2net("fork", folder / "low.if2", folder / "one.if2", "--quiet")
+    if2net("fork", folder / "low.if2", folder / "two.if2", "--quiet")
+    if2net("learn", folder / "one.if2", folder / "middle.csv")
+    if2net("learn", folder / "two.if2", folder / "high.csv")
+    models = [folder / name for name in ("low.if2", "one.if2", "two.if2")]
+    before = [path.read_bytes() for path in models]
+    answer = answered("merge-models", folder / "all.if2", *models)
+    assert answer["classes"] == list(range(10))
+    assert [path.read_bytes() for path in models] == before
+    if2net("learn", folder / "both.if2", folder / "high.csv")
+    assert_same(folder / "all.if2", folder / "both.if2")
+
+
+def test_the_first_model_can_be_updated_and_counts_each_sample_once(folder):
+    if2net("fork", folder / "low.if2", folder / "one.if2")
+    if2net("learn", folder / "one.if2", folder / "middle.csv")
+    words = ["merge-models", folder / "low.if2", folder / "low.if2", folder / "one.if2"]
+    output = if2net(*words)
+    assert "one.if2: 544 samples" in output
+    assert "has 7 classes from 1,264 samples" in output
+    assert_same(folder / "low.if2", folder / "both.if2")
+    before = (folder / "low.if2").read_bytes()
+    with pytest.raises(IF2NetError, match=r"one\.if2 cannot be joined .* would count twice"):
+        if2net(*words)
+    assert (folder / "low.if2").read_bytes() == before
+
+
+def test_a_model_that_exists_is_replaced_only_by_force(folder):
+    before = (folder / "both.if2").read_bytes()
+    if2net("fork", folder / "low.if2", folder / "one.if2")
+    merge = ["merge-models", folder / "both.if2", folder / "low.if2", folder / "one.if2"]
+    for words in (["fork", folder / "low.if2", folder / "both.if2"], merge):
+        with pytest.raises(IF2NetError, match="exists; choose another name, or replace it with --force"):
+            if2net(*words)
+    assert (folder / "both.if2").read_bytes() == before
+    if2net(*merge, "--force")
+    assert_same(folder / "both.if2", folder / "low.if2")
+
+
+def test_a_fork_never_replaces_its_model(folder):
+    (folder / "link.if2").symlink_to(folder / "low.if2")
+    before = (folder / "low.if2").read_bytes()
+    for name in ("low.if2", "link.if2"):
+        with pytest.raises(IF2NetError, match="is the model itself, which would be lost"):
+            if2net("fork", folder / "low.if2", folder / name, "--force")
+    assert (folder / "low.if2").read_bytes() == before
+
+
+def test_models_that_cannot_be_joined_write_nothing(folder):
+    if2net("learn", folder / "other.if2", folder / "high.csv", "--set", "width=60", "--device", "cpu")
+    before = sorted(folder.iterdir())
+    for second, sentence in [("other.if2", "different encoders"), ("none.if2", "There is no model file")]:
+        with pytest.raises(IF2NetError, match=sentence):
+            if2net("merge-models", folder / "all.if2", folder / "low.if2", folder / second)
+    with pytest.raises(IF2NetError, match="at least two models"):
+        if2net("merge-models", folder / "all.if2", folder / "low.if2")
+    assert sorted(folder.iterdir()) == before
