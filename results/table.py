@@ -16,7 +16,7 @@ import spread as by_order
 from sentences import results
 
 from if2net.study.bench.display import costs, markdown, spread
-from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, PEERS, Part
+from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, OURS, PEERS, Part
 from if2net.study.bench.paper import paper_figures
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
@@ -83,7 +83,7 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list
     ]
     for method in methods or METHODS:
         entries = [summary(f"table-mnist/{dataset}-{part}", method) for dataset in PAPER]
-        tried = dict.fromkeys(trials(f"{dataset}{part.removeprefix('agnostic')}-{method}") for dataset in PAPER)
+        tried = dict.fromkeys(trials(f"{dataset}{part.removeprefix('agnostic')}", method) for dataset in PAPER)
         cells = [method, f"{entries[0]['exemplars']:,}", ", ".join(tried)]
         for entry, figures in zip(entries, PAPER.values(), strict=True):
             cells += [accuracy(entry), f"{figures[method]['acc']:.2f}" if method in figures else ""]
@@ -92,10 +92,13 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list
     return lines
 
 
-def trials(search: str) -> str:
-    """The number of settings that a search tried; 0 where there was none."""
-    path = HERE / "search" / f"{search}.json"
-    return str(len(json.loads(path.read_text())["tried"])) if path.exists() else "0"
+def trials(data: str, method: str) -> str:
+    """The number of settings that were tried for a method; for ours, those behind its defaults and rules too."""
+    rule = method.removeprefix("if2net-")
+    ours = f"encoder/{data}-*.json" if method == "if2net" else f"searched/tune/{data}-agnostic-{rule}-*.json"
+    paths = [*HERE.glob(f"search/{data}-{method}.json"), *(HERE.glob(ours) if method in OURS else ())]
+    paths = [path for path in paths if "aware" not in path.name]
+    return str(sum(len(json.loads(path.read_text())["tried"]) for path in paths))
 
 
 def current() -> list[str]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grad_norm_
 
 from if2net.study.methods.common.memory_gradients import MemoryGradients
 
 DIRECTIONS = 3  # the number of task-specific directions; the authors' value
-LARGEST_NORM = 2.0  # the combined gradient is clipped to this norm
 NEGLIGIBLE = 1e-5  # relative to the old gradients; smaller differences between them are rounding errors
 
 
@@ -20,16 +18,11 @@ class LOGD(MemoryGradients):
     of the centred g_k, and P = I − UUᵀ. The gradient g of a layer becomes Pg if ⟨s, Pg⟩ > 0, and otherwise
     Pg + max(−c, γ)s + cUUᵀs with c = ⟨s, Pg⟩/⟨s, Ps⟩. With a single old task U is empty, and s is always added.
     Exemplars are kept between tasks, as in GEM. Departures: directions without variance are dropped, where the
-    authors' code keeps arbitrary ones; a layer is one weight matrix and its bias; the result is clipped, since c is
-    large where s is nearly specific.
+    authors' code keeps arbitrary ones; a layer is one weight matrix and its bias.
     """
 
     name = "logd"
     summary = "gradients avoid what is specific to old tasks and follow what they share"
-
-    def before_step(self, X: Tensor, y: Tensor) -> None:
-        super().before_step(X, y)
-        clip_grad_norm_(self.network.parameters(), LARGEST_NORM)
 
     def combine(self, products: Tensor) -> Tensor:
         if not products.isfinite().all():  # eigh would raise an error that does not name the cause

@@ -86,3 +86,14 @@ def test_only_the_newest_classes_are_corrected_also_in_the_teacher(method):
     remembering = (p * (p.log() - (logits[:, :4] / 2).log_softmax(dim=1))).sum(dim=1).mean()
     expected = (1 - share) * F.cross_entropy(logits, y) + share * remembering
     torch.testing.assert_close(method.loss(X, y), expected)
+
+
+def test_large_inputs_give_a_step_of_a_bounded_size(method):
+    X, y = next(stream())
+    method.learn(X.numpy(), y.numpy())
+    method.network.zero_grad()
+    method.loss(1e4 * X, 1 - y).backward()
+    gradients = [parameter.grad for parameter in method.network.parameters()]
+    assert torch.stack([gradient.norm() for gradient in gradients]).norm() > 100
+    method.before_step(X, y)
+    assert torch.stack([gradient.norm() for gradient in gradients]).norm() < 2.001

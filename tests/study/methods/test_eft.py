@@ -46,7 +46,7 @@ def test_a_later_task_trains_its_transforms_but_no_shared_layer():
 
 
 def test_the_branch_equals_the_equation():
-    method = learned(TASKS[:2], depth=1, hidden=32)
+    method = learned(TASKS[:2], depth=1, hidden=32, group=16, norm="batch")
     X, layer, transform = torch.from_numpy(TASKS[0][0]), method.network.hidden[0], method.network.transforms[1][0]
     assert transform.mix.shape == (2, 16, 16)
     z = (X @ layer.weight.T + layer.bias) @ torch.block_diag(*transform.mix) + transform.shift
@@ -85,5 +85,5 @@ def test_the_scope_cannot_be_all_classes():
 
 def test_a_batch_of_one_sample_is_normalised_by_earlier_ones():
     X, y = TASKS[0]
-    method = learned([(X[:9], y[:9])], batch_size=4)
+    method = learned([(X[:9], y[:9])], batch_size=4, norm="batch")
     assert all(bool(buffer.isfinite().all()) for buffer in method.network.buffers())
