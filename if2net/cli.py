@@ -30,6 +30,17 @@ from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
 PANELS = {"Your model": (learn, predict, evaluate, info, forget, fork, merge_models), "The study": STUDY}
+EXAMPLES = {
+    learn: "if2net learn birds.if2 today/",
+    predict: "if2net predict birds.if2 unknown/*.jpg",
+    evaluate: "if2net evaluate birds.if2 test/ --html birds.html",
+    info: "if2net info birds.if2",
+    forget: "if2net forget birds.if2 withdrawn/",
+    fork: "if2net fork birds.if2 laboratory.if2",
+    merge_models: "if2net merge-models joined.if2 birds.if2 laboratory.if2",
+    run: "if2net run fashion-mnist-10/5 -m if2net -m ewc --data data/",
+    merge: "if2net merge machine-1/ machine-2/ --out all/",
+}
 SAME_FOLDER = "The same command with the same --out continues."
 UNCHANGED = "The model is unchanged. Finished features of images are kept."
 # What remains of the work of a command that is stopped.
@@ -97,7 +108,13 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    epilog="Examples: `if2net learn birds.if2 today/`, then `if2net predict birds.if2 unknown/*.jpg`. "
+    "`if2net COMMAND --help` describes a command.",
+)
 
 
 @app.callback()
@@ -111,7 +128,8 @@ def options(
 
 for panel, commands in PANELS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        example = f"Example: {EXAMPLES[command]}" if command in EXAMPLES else None
+        app.command(rich_help_panel=panel, epilog=example)(command)
 app.add_typer(innate, rich_help_panel="The study")
 
 

@@ -8,10 +8,11 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from if2net import __version__
-from if2net.cli import KEPT, PANELS, app
+from if2net.cli import EXAMPLES, KEPT, PANELS, app
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
@@ -45,6 +46,14 @@ def test_every_command_and_every_option_is_described(command):
     for parameter, kind in command.__annotations__.items():
         described = "help=" in str(kind) or str(kind).endswith(("Option", "Argument"))
         assert parameter == "return" or described, (name, parameter)
+
+
+@pytest.mark.parametrize("command", dict.fromkeys([*PANELS["Your model"], *EXAMPLES]))
+def test_the_example_of_a_command_fits_its_arguments(command):
+    name, *words = EXAMPLES[command].split()[1:]
+    assert name == command_name(command)
+    get_command(app).commands[name].make_context(name, words)
+    assert "Example: if2net" in CliRunner().invoke(app, [name, "--help"]).output
 
 
 def test_version_is_shown():

@@ -57,8 +57,7 @@ def merge_models(
 ) -> None:
     """Join models that have learned different samples, as if one model had learned all of them.
 
-    Each sample counts once: models with samples in common are refused. To join results of benchmarks, use `if2net
-    merge`.
+    Each sample counts once: a model that has been merged before is refused. `if2net merge` joins results of runs.
     """
     from if2net.errors import InputError
     from if2net.files import check_writable, locked

@@ -17,7 +17,7 @@ def merge(
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Merge results from different machines."""
+    """Merge results from different machines. To join models, use `if2net merge-models`."""
     from if2net.files import locked_folder
     from if2net.study.bench.results import merge_folders
     from if2net.study.bench.runner import ADVICE
