@@ -26,3 +26,10 @@ def test_an_unknown_name_is_refused_with_similar_ones(name, message):
 def test_every_error_is_an_if2net_error_and_a_value_error(kind):
     assert issubclass(getattr(errors, kind), IF2NetError)
     assert issubclass(IF2NetError, ValueError)
+
+
+def test_of_many_known_names_the_nearest_are_listed():
+    message = str(errors.unknown("column", "width7", [f"width{number}" for number in range(1000)]))
+    assert "did you mean 'width7'" in message
+    assert "Some of 1,000: width7, " in message
+    assert len(message) < 400
