@@ -347,7 +347,8 @@ def _names(path: Path) -> list[str]:
         raise InputError(f"{path} is empty. It needs a line with the names of the columns, then the samples.")
     _check_first_line(path)
     try:
-        names = list(_open_csv(path).schema.names)
+        with _open_csv(path) as reader:
+            names = list(reader.schema.names)
     except ValueError as error:
         _explain(str(error))
         raise
