@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import innate_tables
 import spread as by_order
 from sentences import results
 
@@ -26,7 +27,7 @@ from if2net.study.report.paper_tables import FORMS, across, gathered, read
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PAGES = ("protocols", "comparison", "speed", "benchmarks", "image-benchmarks")
+PAGES = ("protocols", "comparison", "speed", "benchmarks", "image-benchmarks", "innate")
 TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in PAGES)]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
@@ -356,6 +357,12 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "image-summary": image_summary,
     "image-figures": image_figures,
     "short-images": short_images,
+    "innate": innate_tables.innate,
+    "innate-short": innate_tables.innate_short,
+    "innate-peers": innate_tables.innate_peers,
+    "innate-flips": innate_tables.innate_flips,
+    "innate-readouts": innate_tables.innate_readouts,
+    "innate-cost": innate_tables.innate_cost,
 }
 
 
