@@ -28,6 +28,9 @@ def predict(
         list[Path], typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or images and folders of images.")
     ],
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
+    top: Annotated[
+        int, typer.Option(min=0, help="Number of most probable classes to write, each with its probability.")
+    ] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV file for the predictions. Default: the screen.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of labels in the tables, which is ignored.")] = None,
     backbone: Annotated[
@@ -38,7 +41,8 @@ def predict(
 ) -> None:
     """Predict the class of each row or image, as CSV.
 
-    The columns are the file, the row (from 1; for tables only), the prediction and, with --proba, the probabilities.
+    The columns are the file, the row (from 1; for tables only), the prediction and, with --top or --proba,
+    probabilities. These are calibrated first, which takes some seconds for a wide model.
     """
     from rich.console import Console
 
@@ -58,9 +62,11 @@ def predict(
     with _output(out) as file:
         writer = csv.writer(file, lineterminator="\n")
         probabilities = [f"p({name})" for name in net.classes.tolist()] if proba else []
-        writer.writerow([*columns, "prediction", *probabilities])
+        ranks = range(2, min(top, len(net.classes)) + 1)
+        further = [f"{column}_{rank}" for rank in ranks for column in ("prediction", "probability")]
+        writer.writerow([*columns, "prediction", *(["probability"] if top else []), *further, *probabilities])
         for places, X in blocks:
-            predictions = _predictions(net, X, proba)
+            predictions = _predictions(net, X, proba, top)
             writer.writerows([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
             written += len(places)
     if out is not None:
@@ -83,15 +89,19 @@ def _rows(tables: list[Table]) -> Samples:
             first += len(X)
 
 
-def _predictions(net: IF2Net, X: np.ndarray, proba: bool) -> Iterator[list[object]]:
-    """Give the class of each sample, followed by its probabilities if they are wanted."""
-    if not proba:
+def _predictions(net: IF2Net, X: np.ndarray, proba: bool, top: int) -> Iterator[list[object]]:
+    """Give the class of each sample, or its `top` classes with their probabilities; then those of all classes."""
+    names = net.classes.tolist()
+    if not proba and not top:
         yield from ([name] for name in net.predict(X).tolist())
         return
     probabilities = net.probabilities(X).cpu().numpy()
     # The class comes from the probabilities, so that rounding cannot make the two disagree.
-    for name, row in zip(net.classes[probabilities.argmax(axis=1)].tolist(), probabilities, strict=True):
-        yield [name, *(f"{probability:.6f}" for probability in row)]
+    best = (-probabilities).argsort(axis=1, kind="stable")[:, : max(top, 1)].tolist()
+    for columns, row in zip(best, probabilities, strict=True):
+        texts = [f"{probability:.6f}" for probability in row]
+        ranked = [value for column in columns for value in (names[column], texts[column])]
+        yield [*(ranked if top else ranked[:1]), *(texts if proba else [])]
 
 
 @contextmanager

@@ -84,6 +84,20 @@ def test_probabilities_of_each_class_are_added(model, folder, tmp_path):
     np.testing.assert_array_equal(chances.argmax(axis=1), output["prediction"])
 
 
+def test_the_most_probable_classes_come_first(model, folder, tmp_path):
+    if2net("predict", model, folder / "ask.csv", "--top", "3", "--proba", "--out", tmp_path / "out.csv")
+    output = pd.read_csv(tmp_path / "out.csv")
+    chances = np.sort(output[[f"p({label})" for label in range(5)]].to_numpy())[:, ::-1]
+    np.testing.assert_array_equal(output[["probability", "probability_2", "probability_3"]], chances[:, :3])
+    for row in output.to_dict("records"):
+        assert row["probability_2"] == row[f"p({row['prediction_2']})"]
+    np.testing.assert_array_equal(output.prediction, load(model).predict(pd.read_csv(folder / "ask.csv")))
+    if2net("predict", model, folder / "ask.csv", "--top", "1", "--out", tmp_path / "out.csv")
+    assert list(pd.read_csv(tmp_path / "out.csv").columns) == ["file", "row", "prediction", "probability"]
+    header = if2net("predict", model, folder / "ask.csv", "--top", "99").splitlines()[0]
+    assert header.endswith(",prediction_5,probability_5")
+
+
 def test_info_shows_what_was_learned_and_checks_the_file(model):
     output = if2net("info", model)
     for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", "MB"):
