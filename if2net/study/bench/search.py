@@ -177,9 +177,9 @@ def _rungs(values: list[Any]) -> list[str]:
     >>> _rungs([5, 2])[10:15]
     ['1280', '2560', '5120', '10240', '20480']
     """
-    start, factor = values[0], values[1]
-    if isinstance(start, str):
+    if isinstance(values[0], str):
         return values
+    start, factor = values
     ladder = [start * factor**power for power in range(-RUNGS, RUNGS + 1)]
     rounded = [max(1, round(rung)) if isinstance(start, int) else float(f"{rung:.3g}") for rung in ladder]
     return [str(value) for value in dict.fromkeys(rounded)]
