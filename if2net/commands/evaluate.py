@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer
-from if2net.commands.labelled import (
+from if2net.commands.labelled import labelled_samples
+from if2net.commands.options import (
+    DeviceOption,
+    ForceOption,
     LabelledArgument,
     LabelOption,
     ModelArgument,
     OwnBackboneOption,
-    labelled_samples,
+    check_output,
 )
-from if2net.commands.options import DeviceOption, ForceOption, check_output
 
 if TYPE_CHECKING:
     from if2net.evaluation import Evaluation

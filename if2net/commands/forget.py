@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.labelled import (
+from if2net.commands.labelled import labelled_samples
+from if2net.commands.options import (
+    DeviceOption,
     LabelledArgument,
     LabelOption,
     ModelArgument,
+    NoWaitOption,
     OwnBackboneOption,
-    labelled_samples,
 )
-from if2net.commands.options import DeviceOption, NoWaitOption
 
 
 def forget(

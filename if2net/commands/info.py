@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-from if2net.commands.options import DeviceOption
+from if2net.commands.options import DeviceOption, ModelArgument
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")],
+    model: ModelArgument,
     device: DeviceOption = "auto",
 ) -> None:
     """Show what a model has learned, and check its file."""

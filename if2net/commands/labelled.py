@@ -4,37 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from if2net.commands import images as pictures
-from if2net.commands.options import TABLES, refuse
+from if2net.commands.options import refuse
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
 
     from if2net.learner import IF2Net
+    from if2net.tables import Table
 
-    # The path of each image, or the path and the row (from 1); the features; the labels.
-    Block = tuple[list[tuple[Any, ...]], np.ndarray, np.ndarray]
-
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")]
-LabelledArgument = Annotated[
-    list[Path],
-    typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or folders of images with one sub-folder per class."),
-]
-LabelOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Column of the labels. Default: the column named label, class, target or y, else the last one. "
-        "For .npy files, the .npy file of the labels."
-    ),
-]
-OwnBackboneOption = Annotated[
-    str | None, typer.Option(help="The model's backbone, if it is timm:NAME or a file. `if2net info` names it.")
-]
+    # The path of each image, or the path and the row (from 1); the features; the labels, or None.
+    Block = tuple[list[tuple[Any, ...]], np.ndarray, Any]
 
 
 def labelled_samples(
@@ -69,20 +52,33 @@ def _images(
     return blocks(), left_out
 
 
-def _rows(net: IF2Net, paths: Sequence[Path], label: str | None, console: Console) -> Iterator[Block]:
+def open_tables(net: IF2Net, paths: Sequence[Path], label: str | None, console: Console) -> list[Table]:
+    """Open tables with labels, and say which column holds the labels if only its place tells."""
     from if2net.images.model_backbone import check_tables
-    from if2net.progress import counting, progress
     from if2net.tables import tables_to_learn
 
     check_tables(net)
     tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist())
     if label is None and (chosen := tables[0].label_by_position):
         console.print(f"The labels are the last column, {chosen!r}. Choose another with --label.", highlight=False)
+    return tables
+
+
+def numbered(tables: Sequence[Table]) -> Iterator[Block]:
+    """Give the pieces of tables, with the path and the number of each row."""
+    for table in tables:
+        first = 1
+        for X, y in table:
+            yield [(table.path, first + place) for place in range(len(X))], X, y
+            first += len(X)
+
+
+def _rows(net: IF2Net, paths: Sequence[Path], label: str | None, console: Console) -> Iterator[Block]:
+    from if2net.progress import counting, progress
+
+    tables = open_tables(net, paths, label, console)
     with progress("samples", console) as show:
         count = counting(show)
-        for table in tables:
-            first = 1
-            for X, y in table:
-                yield [(table.path, first + place) for place in range(len(X))], X, y
-                first += len(X)
-                count(len(X))
+        for block in numbered(tables):
+            yield block
+            count(len(block[0]))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.options import TABLES, BackboneOption, DeviceOption, NoWaitOption, refuse
+from if2net.commands.labelled import open_tables
+from if2net.commands.options import BackboneOption, DeviceOption, LabelledArgument, LabelOption, NoWaitOption, refuse
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,17 +27,8 @@ def learn(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2; created if missing.")
     ],
-    samples: Annotated[
-        list[Path],
-        typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or folders of images with one sub-folder per class."),
-    ],
-    label: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the labels. Default: the column named label, class, target or y, else the last one. "
-            "For .npy files, the .npy file of the labels."
-        ),
-    ] = None,
+    samples: LabelledArgument,
+    label: LabelOption = None,
     backbone: BackboneOption = None,
     cluster: Annotated[str | None, typer.Option(help="Learn on Ray: auto, or the address of a cluster.")] = None,
     workers: Annotated[
@@ -108,14 +100,10 @@ def _learn_tables(
     net: IF2Net, paths: Sequence[Path], label: str | None, address: str | None, workers: int | None, console: Console
 ) -> None:
     """Learn tables here, or on the cluster at this address."""
-    from if2net.images.model_backbone import check_tables
     from if2net.progress import counting, progress
-    from if2net.tables import Stream, tables_to_learn
+    from if2net.tables import Stream
 
-    check_tables(net)
-    tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist())
-    if label is None and (chosen := tables[0].label_by_position):
-        console.print(f"The labels are the last column, {chosen!r}. Choose another with --label.", highlight=False)
+    tables = open_tables(net, paths, label, console)
     with progress("samples", console) as show:
         if address is None:
             net.learn(Stream(tables, counting(show)))

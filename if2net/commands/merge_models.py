@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.labelled import ModelArgument
-from if2net.commands.options import DeviceOption, NoWaitOption
+from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
 
 ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
 

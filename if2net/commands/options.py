@@ -19,6 +19,21 @@ if TYPE_CHECKING:
 LONGEST_START = 4096
 TABLES = "Tables (.csv, .tsv, .parquet, .npz, .npy)"
 
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")]
+LabelledArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or folders of images with one sub-folder per class."),
+]
+LabelOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the labels. Default: the column named label, class, target or y, else the last one. "
+        "For .npy files, the .npy file of the labels."
+    ),
+]
+OwnBackboneOption = Annotated[
+    str | None, typer.Option(help="The model's backbone, if it is timm:NAME or a file. `if2net info` names it.")
+]
 BackboneOption = Annotated[
     str | None,
     typer.Option(

@@ -12,18 +12,26 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.options import TABLES, DeviceOption, ForceOption, check_output, refuse
+from if2net.commands.labelled import numbered
+from if2net.commands.options import (
+    TABLES,
+    DeviceOption,
+    ForceOption,
+    ModelArgument,
+    OwnBackboneOption,
+    check_output,
+    refuse,
+)
 
 if TYPE_CHECKING:
     import numpy as np
 
     from if2net.commands.options import Samples
     from if2net.learner import IF2Net
-    from if2net.tables import Table
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")],
+    model: ModelArgument,
     samples: Annotated[
         list[Path], typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or images and folders of images.")
     ],
@@ -33,9 +41,7 @@ def predict(
     ] = 0,
     out: Annotated[Path | None, typer.Option(help="CSV file for the predictions. Default: the screen.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of labels in the tables, which is ignored.")] = None,
-    backbone: Annotated[
-        str | None, typer.Option(help="The model's backbone, if it is timm:NAME or a file. `if2net info` names it.")
-    ] = None,
+    backbone: OwnBackboneOption = None,
     device: DeviceOption = "auto",
     force: ForceOption = False,
 ) -> None:
@@ -78,15 +84,8 @@ def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> S
     from if2net.tables import table_to_predict
 
     check_tables(net)
-    return _rows([table_to_predict(path, label, net.feature_names) for path in paths])
-
-
-def _rows(tables: list[Table]) -> Samples:
-    for table in tables:
-        first = 1
-        for X, _ in table:
-            yield [(table.path, first + place) for place in range(len(X))], X
-            first += len(X)
+    tables = [table_to_predict(path, label, net.feature_names) for path in paths]
+    return ((places, X) for places, X, _ in numbered(tables))
 
 
 def _predictions(net: IF2Net, X: np.ndarray, proba: bool, top: int) -> Iterator[list[object]]:
