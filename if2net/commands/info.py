@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
+from if2net.commands.answer import JsonOption, answer, model_values
 from if2net.commands.options import DeviceOption, ModelArgument
 
 
 def info(
     model: ModelArgument,
     device: DeviceOption = "auto",
+    as_json: JsonOption = False,
 ) -> None:
     """Show what a model has learned, and check its file."""
     from if2net import modelfile
@@ -20,7 +20,9 @@ def info(
     assert net.encoder is not None
     assert net.decision is not None
     unused = net.free_share() if len(net.classes) else 1.0
-    lines = {
+    counts = net.decision.counts.tolist()
+    per_class = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
+    facts = {
         "model": f"{model}, {model.stat().st_size / 1e6:.1f} MB, checksum ok",
         "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
         "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
@@ -32,11 +34,22 @@ def info(
         "samples": f"{net.samples:,}",
         "classes": f"{len(net.classes):,}",
     }
-    for name, value in lines.items():
-        typer.echo(f"{name:8} {value}")
-    counts = net.decision.counts.tolist()
-    for column in net.labels.sorted_columns:
-        typer.echo(f"  {net.labels.known[column]}: {counts[column]:,} samples")
+    lines = [f"{name:8} {value}" for name, value in facts.items()]
+    lines += [f"  {name}: {count:,} samples" for name, count in per_class]
+    values = {
+        "samples_per_class": [count for _, count in per_class],
+        "bytes": model.stat().st_size,
+        "version": header["library"],
+        "encoder": net.config.encoder,
+        "features": net.encoder.inputs,
+        "width": net.encoder.width,
+        "dtype": net.config.dtype,
+        "backbone": net.backbone["text"] if net.backbone else None,
+        "rule": net.config.rule,
+        "tasks": net.tasks,
+        "unused": unused,
+    }
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=False)
 
 
 def _backbone(text: str, identity: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
+from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
 from if2net.commands.labelled import open_tables
 from if2net.commands.options import BackboneOption, DeviceOption, LabelledArgument, LabelOption, NoWaitOption, refuse
 
@@ -40,6 +41,8 @@ def learn(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
     ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Learn new classes and samples from tables or images.
@@ -52,7 +55,7 @@ def learn(
     from if2net.errors import ConfigurationError
     from if2net.files import check_writable, locked
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, quiet=quiet)
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     images = pictures.are_images(samples)
@@ -73,11 +76,15 @@ def learn(
         else:
             left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
         net.save(model)
-    new = [str(name) for name in net.classes.tolist() if name not in known]
-    typer.echo(f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.")
-    names = ", ".join(new[:NAMED_CLASSES]) + (" …" if len(new) > NAMED_CLASSES else "")
-    typer.echo(f"New classes: {names}" if new else "No new classes.")
-    typer.echo(f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.")
+    new = [name for name in net.classes.tolist() if name not in known]
+    names = ", ".join(map(str, new[:NAMED_CLASSES])) + (" …" if len(new) > NAMED_CLASSES else "")
+    lines = [
+        f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.",
+        f"New classes: {names}" if new else "No new classes.",
+        f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
+    ]
+    values = {"learned": net.samples - before, "new_classes": new, "left_out": list(left_out.values())}
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
     pictures.print_left_out(left_out, console)
 
 

@@ -1,4 +1,4 @@
-"""`if2net forget`, `fork` and `merge-models`, as a user calls them."""
+"""`if2net forget`, `fork` and `merge-models`, and the JSON answers of the commands for models."""
 
 import json
 import shutil
@@ -61,6 +61,19 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one.classes_, other.classes_)
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=2e-3)
     assert one.learner_.samples == other.learner_.samples
+
+
+# ---------------------------------------------------------------------- learn and info
+
+
+def test_learn_and_info_answer_in_json(folder):
+    learned = answered("learn", folder / "both.if2", folder / "high.csv", "--quiet")
+    assert (learned["learned"], learned["new_classes"], learned["samples"]) == (533, [7, 8, 9], 1797)
+    described = answered("info", folder / "both.if2")
+    assert described["classes"] == list(range(10))
+    assert sum(described["samples_per_class"]) == 1797
+    assert (described["features"], described["tasks"], described["backbone"]) == (64, 3, None)
+    assert if2net("learn", folder / "low.if2", folder / "high.csv", "--quiet") == ""
 
 
 # ---------------------------------------------------------------------- forget
