@@ -36,6 +36,7 @@ def evaluation_page(
     remarks = [f"{name!r} is no class of the model; its samples count as wrong." for name in evaluation.unknown]
     remarks += [f"Left out: {reason}" for reason in left_out[:FILES]]
     remarks += [f"{len(left_out) - FILES:,} more files were left out."] if len(left_out) > FILES else []
+    middle = " Only the middle of an image is shown." if names is None else ""
     confusions = [
         (str(name), str(prediction), count) for name, prediction, count in evaluation.confusions[:CONFUSIONS]
     ]
@@ -50,7 +51,7 @@ def evaluation_page(
         version=__version__,
         figures="".join(f"<li><b>{percent(value)}</b>{escape(text)}</li>" for text, value in figures.items()),
         remarks="".join(f"<p>{escape(remark)}</p>" for remark in remarks),
-        mistakes_remark=f"{shown:,} of {wrong:,}, the surest first." if wrong else "None.",
+        mistakes_remark=f"{shown:,} of {wrong:,}, the surest first.{middle}" if wrong else "None.",
         mistakes=_images(evaluation.mistakes) if names is None else _rows(evaluation.mistakes, names),
         confusions=_table(("class", "predicted as", "samples"), confusions),
         classes=_table(("class", "samples", "recall", "precision"), classes),
