@@ -18,9 +18,9 @@ MIDDLE, END, BOLD = 'text-anchor="middle"', 'text-anchor="end"', 'font-weight="6
 # Method, label, colour, width of the line, dashes, and how far the label is moved down.
 CURVES = [
     ("none", "plain training, EWC, SI", "#c2410c", 2, "", 0),
-    ("owm", "OWM", "#8a8f98", 2, "", 0),
-    ("if2net", "IF2Net, keeps no data", "#3949ab", 6, "", 10),
-    ("joint", "all data at once", "#facc15", 2, "7 7", -8),
+    ("owm", "OWM", "#8a8f98", 2, "", 13),
+    ("if2net", "IF2Net, keeps no data", "#3949ab", 6, "", 5),
+    ("joint", "all data at once", "#facc15", 2, "7 7", -12),
 ]
 
 # Yellow is hard to read as text.
