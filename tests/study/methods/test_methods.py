@@ -54,8 +54,8 @@ def brief(name):
 @pytest.fixture(scope="module")
 def trained(name):
     """The method after 0 to 5 tasks, trained well enough to be accurate."""
-    if name == "eft":  # its classifiers need more steps to become certain, and decay not to be too certain
-        return train(name, ENOUGH | {"steps": 300, "decay": 0.02}, TASKS)
+    if name == "eft":  # its classifiers need more steps to become certain
+        return train(name, ENOUGH | {"steps": 300}, TASKS)
     usual = getattr(METHODS[name].Settings, "rate", None) == 0.01
     return train(name, ENOUGH | FASTER if usual else ENOUGH, TASKS)
 
@@ -72,11 +72,11 @@ def accuracy(method, task):
 
 
 def assert_equal(method, expected):
-    """Assert the same state and the same predictions, to the bit."""
+    """Assert the same state and the same predictions, to the rounding of float64 sums in another order."""
     state, expected_state = method.tensors(), expected.tensors()
     assert state.keys() == expected_state.keys()
     for key, value in state.items():
-        assert torch.equal(value, expected_state[key]), key
+        torch.testing.assert_close(value, expected_state[key], rtol=1e-12, atol=1e-12, msg=key)
     X = np.concatenate([task.test_X for task in TASKS])
     np.testing.assert_array_equal(method.predict(X), expected.predict(X))
 
