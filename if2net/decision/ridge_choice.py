@@ -53,8 +53,9 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     """Return the smallest ridge whose β, solved without the held-out samples, fits them nearly as well as the best.
 
     The search looks at the path around one centre, and goes on from the end of that path while the end is best. It
-    always starts at the same centre, so the choice is a function of the statistics alone. The function is continuous:
-    rounding moves the choice by a rounding, not by a step of a grid.
+    always starts at the same centre, so the choice is a function of the statistics alone. Then it goes down from the
+    best ridge to where the error exceeds the slack. The choice is continuous up to the accuracy of the paths, so
+    rounding hardly moves it.
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
         return max(DEFAULT_RIDGE, smallest_ridge(fitting.G))
@@ -70,7 +71,8 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
         first, last = max(centre - REACH, lowest), min(centre + REACH, highest)
         best = min((min(first + step / 2, last) for step in range(2 * math.ceil(last - first) + 1)), key=error)
         if abs(best - centre) < REACH or best in seen:
-            return 10.0 ** _smallest_good(error, first, best, last, slack)
+            best = _minimum(error, max(best - 0.5, first), min(best + 0.5, last))
+            return 10.0 ** _smallest_good(error, best, first, slack * error(best), fitting, held)
         centre = best
     return DEFAULT_RIDGE
 
@@ -81,24 +83,34 @@ def _errors_around(centre: float, fitting: Statistics, held: Statistics) -> Call
     return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place)))
 
 
-def _smallest_good(error: Callable[[float], float], first: float, best: float, last: float, slack: float) -> float:
-    """Return where the error first exceeds `slack` times its minimum, on the way from the minimum down to `first`.
-
-    Places are logarithms of ridges. The minimum lies within half a decade of `best`.
-    """
-    low, high = max(best - 0.5, first), min(best + 0.5, last)
+def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
+    """Return where the error is least between two places, by golden-section search."""
     for _ in range(STEPS_OF_SEARCH):
         left, right = high - (high - low) * GOLDEN, low + (high - low) * GOLDEN
         low, high = (low, right) if error(left) < error(right) else (left, high)
-    good = (low + high) / 2
-    most = slack * error(good)
-    while good > first and error(max(good - 0.5, first)) <= most:
-        good = max(good - 0.5, first)
-    bad = max(good - 0.5, first)
-    for _ in range(STEPS_OF_SEARCH):
-        middle = (bad + good) / 2
-        bad, good = (bad, middle) if error(middle) <= most else (middle, good)
-    return good
+    return (low + high) / 2
+
+
+def _smallest_good(
+    error: Callable[[float], float], good: float, first: float, most: float, fitting: Statistics, held: Statistics
+) -> float:
+    """Go down from a good place, and return where the error begins to exceed `most`. The path ends at `first`."""
+    while good > first:
+        bad = max(good - 0.5, first)
+        if error(bad) > most:
+            for _ in range(STEPS_OF_SEARCH):
+                middle = (bad + good) / 2
+                bad, good = (bad, middle) if error(middle) <= most else (middle, good)
+            return good
+        good = bad
+    lowest = math.log10(smallest_ridge(fitting.G))
+    if first <= lowest:
+        return lowest
+    try:
+        error = _errors_around(first, fitting, held)
+    except NumericalError:  # smaller ridges do not make G positive definite
+        return first
+    return _smallest_good(error, first, max(first - REACH, lowest), most, fitting, held)
 
 
 def smallest_ridge(G: Tensor) -> float:
