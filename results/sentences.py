@@ -123,7 +123,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("IF2Net stays at {:.0f} %, plain training falls to {:.0f} %", kept),
             ("The paper's {:.0f} % on FashionMNIST needs the task", printed("fashion-mnist", "if2net")),
             (
-                "without it IF2Net has {:.1f} %, and a network trained on all classes at once (`joint`) {:.1f} %",
+                "without it the dense encoder has {:.1f} %, and a network trained on all classes at once (`joint`) {:.1f} %",
                 fashion,
             ),
             ("why EWC is at {:.0f} %", twenty),
@@ -146,7 +146,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("A random layer on pixels reaches {:.1f} % on FashionMNIST", fashion),
             ("about {:.0f} MB in memory at the default limit of {:,} nodes", (10 * round(state / 10), widths[1])),
             ("Why is EWC at {:.0f} %?", twenty),
-            ("It learns {:.0f} to {:.0f} times as fast", (min(times), max(times))),
+            ("it learns {:.0f} to {:.0f} times as fast", (min(times), max(times))),
             ("between {:,} and {:,}, is the default", widths),
             ("learns {:.2f} million samples in seconds", (read("benchmarks/gpu.json")["samples"] / 1e6,)),
         ],
