@@ -354,6 +354,11 @@ def _names(path: Path) -> list[str]:
         raise
     if all(re.fullmatch(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?", name.strip()) for name in names):
         raise InputError(f"{path} starts with numbers. Add a first line with the names of the columns.")
+    if broken := [name for name in names if "\n" in name or "\r" in name]:
+        raise InputError(
+            f"The name of the column {broken[0][:50]!r} holds a line break. Close the quote in the first line, or "
+            "write the name in one line."
+        )
     if len(set(names)) < len(names):
         raise InputError(f"{path} has two columns of the same name. Give each column a name of its own.")
     return names
@@ -419,7 +424,7 @@ def _check_lines(batch: Any, offset: int) -> None:
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if column.type != "string":
             continue
-        row = compute.index(compute.match_substring(column, "\n"), True).as_py()
+        row = compute.index(compute.match_substring_regex(column, "[\r\n]"), True).as_py()
         if row >= 0:
             raise InputError(
                 f"Row {offset + row + 1:,} of the column {name!r} holds a line break. Close the quote in it, or "
