@@ -38,7 +38,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the path of a temporary file, which becomes `path` when the block ends without an error.
 
     A crash at any moment leaves the old file or the new one. If `path` is a symbolic link, it stays one, and the file
-    behind it is replaced. The new file gets the mode of the old one, and its owner where this is allowed.
+    behind it is replaced. Other hard links keep the old content. The new file gets the mode of the old one, and its
+    owner where this is allowed.
 
     Raises
     ------
@@ -89,8 +90,8 @@ def locked(
     """Let one process at a time change a file or a folder, from reading it to writing it.
 
     The lock is a small file beside the file, which need not exist yet, or inside the folder, and is removed at the
-    end. The lock of a process that dies is free at once. All links to a file share its lock. A thread that asks for a
-    lock that it holds already would wait forever.
+    end. The lock of a process that dies is free at once. Symbolic links to a file share its lock; hard links do
+    not. A thread that asks for a lock that it holds already would wait forever.
 
     Parameters
     ----------
@@ -158,9 +159,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in UTF-8, whole or not at all."""
+    """Write a text file in UTF-8, whole or not at all. A question mark replaces what is not valid text."""
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def cache_folder() -> Path:
@@ -237,6 +238,8 @@ def _replaceable(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | N
     if os.path.abspath(path).startswith(("/dev/", "/proc/")):  # a link there may lead to the file of the output
         raise OutputError(f"{path} is a device, which cannot be replaced; give the name of a file.")
     target = Path(os.path.realpath(path))
+    if target.is_symlink():  # still a link, so it cannot be followed to an end
+        raise OutputError(f"{path} is a link that leads back to itself; give the name of a file.")
     try:
         old = target.stat()
     except OSError:
@@ -277,7 +280,7 @@ if sys.platform == "win32":
     def _hold(path: Path, mode: int) -> IO[bytes] | None:
         try:
             path.unlink(missing_ok=True)  # fails while a process has the file open
-            return _open_new(path, os.O_EXCL, mode)
+            return _open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         except (FileExistsError, PermissionError):
             if not path.exists():
                 raise
@@ -288,7 +291,13 @@ else:
     def _hold(path: Path, mode: int) -> IO[bytes] | None:
         """Create a file and hold it until it is closed or the process dies; None if another process holds it."""
         while True:
-            file = _open_new(path, os.O_NOFOLLOW, mode)
+            try:
+                file = _open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode)
+            except PermissionError as error:  # the file of another user; to lock it, the right to read is enough
+                try:
+                    file = _open(path, os.O_RDONLY | os.O_NOFOLLOW)
+                except FileNotFoundError:
+                    raise error from None
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -302,8 +311,8 @@ else:
             file.close()  # its last holder has just removed it
 
 
-def _open_new(path: Path, flag: int, mode: int) -> IO[bytes]:
-    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | flag, mode), "r+b", buffering=0)
+def _open(path: Path, flags: int, mode: int = NEW_FILE_MODE) -> IO[bytes]:
+    return os.fdopen(os.open(path, flags, mode), "r+b", buffering=0)
 
 
 def _holder(lock: Path) -> str:

@@ -49,6 +49,11 @@ def test_text_is_utf8_with_plain_line_ends(tmp_path):
     assert (tmp_path / "a.txt").read_bytes() == b"\xce\xb2\n"
 
 
+def test_a_name_that_is_no_valid_text_does_not_stop_a_text_file(tmp_path):
+    write_text(tmp_path / "a.txt", os.fsdecode(b"caf\xe9"))
+    assert (tmp_path / "a.txt").read_text() == "caf?"
+
+
 def test_a_link_stays_a_link_and_the_file_behind_it_is_replaced(tmp_path):
     (tmp_path / "folder").mkdir()
     target, link = tmp_path / "folder" / "target.txt", tmp_path / "link.txt"
@@ -147,6 +152,14 @@ def refused(path, sentence):
 def test_a_folder_or_a_missing_folder_is_refused(tmp_path):
     refused(tmp_path, "is a folder; give the name of a file in it")
     refused(tmp_path / "none" / "a.txt", "none does not exist; create it")
+
+
+def test_a_link_that_leads_back_to_itself_is_refused_and_stays(tmp_path):
+    first, second = tmp_path / "first.txt", tmp_path / "second.txt"
+    first.symlink_to(second)
+    second.symlink_to(first)
+    refused(first, "leads back to itself")
+    assert first.is_symlink()
 
 
 def test_a_device_is_refused_and_left_alone():
@@ -301,6 +314,32 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
         with locked(tmp_path / "m.if2", wait=False):
             pass
     assert not os.listdir(tmp_path)
+
+
+AS_ANOTHER_USER = """
+import os, sys
+from pathlib import Path
+from if2net.files import locked
+os.seteuid(65534)
+folder = Path(sys.argv[1])
+(folder / "new").touch()  # the folder is open to all
+with locked(folder / "m.if2", wait=False):
+    pass
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only the superuser can become another user")
+def test_the_lock_that_a_killed_process_of_another_user_left_is_free(tmp_path):
+    with held_elsewhere(tmp_path / "m.if2") as process:
+        process.kill()
+        process.wait()
+    (lock,) = tmp_path.iterdir()
+    lock.chmod(0o644)
+    tmp_path.chmod(0o777)
+    for parent in tmp_path.parents[:2]:  # those of pytest are private
+        parent.chmod(0o711)
+    subprocess.run([sys.executable, "-c", AS_ANOTHER_USER, tmp_path], check=True)
+    assert os.listdir(tmp_path) == ["new"]
 
 
 def test_links_to_one_file_share_its_lock_and_other_files_do_not(tmp_path):
