@@ -450,6 +450,11 @@ def _explain(message: str, names: Sequence[str] = ()) -> None:
         )
     if "straddl" in message:
         raise InputError("A row is longer than 1 MB. Save such a wide table as an .npy, .npz or .parquet file.")
+    if "Empty CSV file" in message:  # pyarrow's words for a first line without an end in the first megabyte, too
+        raise InputError(
+            "The first line, with the names of the columns, has no end or is empty. Complete it, or close the quote "
+            "in it. If it is longer than 1 MB, save the table as an .npy, .npz or .parquet file."
+        )
     if "UTF8" in message:
         raise InputError(UTF_8)
 

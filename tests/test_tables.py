@@ -271,6 +271,8 @@ BROKEN = {
     "quote-header-returns.csv": (b'x,"label\r1,a"\r2,b\r3,c\r', "column 'label.r1,a' holds a line break"),
     "quote-first.csv": (b'x,z,label\n1,2,a\n"2,3,b\n3,2,c\n', "Row 2 has 1 cells.* close the quote"),
     "long.csv": (b"x,label\n" + b"1" * (3 << 20) + b",a\n", "A row is longer than 1 MB. Save such a wide table"),
+    "wide.csv": (b"x," * (1 << 19) + b"label\n", "first line, .* longer than 1 MB, save the table as an .npy"),
+    "quote-open.csv": (b'x,"label\n1,a\n2,b\n', "The first line, .* close the quote in it"),
     "cut.csv.gz": (gzip.compress(b"x,label\n1,a\n" * 1000)[:40], "cannot be read"),
     "cut.parquet": (b"PAR1 and no more", "cannot be read"),
     "cut.npz": (b"PK and no more", "cannot be read"),
