@@ -164,6 +164,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a regular file. To open a pipe instead could take forever, and is an OSError."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path.read_bytes()
+
+
 def cache_folder() -> Path:
     """Return the folder for files that can be computed or downloaded again.
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net.errors import ConfigurationError
-from if2net.files import make_folder, write_text
+from if2net.files import make_folder, read_bytes, write_text
 from if2net.progress import Show
 from if2net.study.bench.display import spread
 from if2net.study.bench.environment import Environment, environment
@@ -94,7 +94,7 @@ class Measurements:
     def read(cls, path: Path) -> Measurements:
         """Read and check a file."""
         try:
-            results = TypeAdapter(cls).validate_json(path.read_bytes())
+            results = TypeAdapter(cls).validate_json(read_bytes(path))
             _ = results.summary  # needs the same numbers from every seed
         except (OSError, ValidationError, KeyError) as error:
             raise ConfigurationError(

@@ -32,7 +32,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from if2net.errors import ConfigurationError, NumericalError
-from if2net.files import make_folder, write_text
+from if2net.files import make_folder, read_bytes, write_text
 from if2net.study.bench import metrics
 from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.protocol import PROTOCOLS
@@ -175,7 +175,7 @@ class Results:
     def read(cls, path: Path) -> Results:
         """Read and check a file. Everything that is wrong with it is a ConfigurationError."""
         try:
-            return _READER.validate_json(path.read_bytes())
+            return _READER.validate_json(read_bytes(path))
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be read ({error.strerror}); choose another folder.") from error
         except ValidationError as error:

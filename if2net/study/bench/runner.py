@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from if2net.errors import ConfigurationError, IF2NetError, InUseError, NumericalError
-from if2net.files import is_empty, locked_folder, make_folder
+from if2net.files import is_empty, locked_folder, make_folder, read_bytes
 from if2net.images.extractor import load_extractor
 from if2net.study.bench.results import Results, Run, backbones, write_json
 from if2net.study.bench.rows import Loader
@@ -150,7 +150,7 @@ def folder_name(scenario: str) -> str:
 
 def _is_beginning(plan: Plan, folder: Path) -> bool:
     try:
-        same = json.loads((folder / "config.json").read_text()) == plan.as_dict()
+        same = json.loads(read_bytes(folder / "config.json")) == plan.as_dict()
         runs = Results.read(folder / "results.json").runs if (folder / "results.json").exists() else []
     except (OSError, ValueError, IF2NetError):
         return False

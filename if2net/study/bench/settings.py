@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 from if2net.config import convert
 from if2net.errors import ConfigurationError, unknown
+from if2net.files import read_bytes
 from if2net.study.methods import METHODS
 
 Given = list[tuple[str | None, str, Any]]  # (method, or None for all that have the key; key; value)
@@ -61,7 +62,7 @@ def from_command_line(pairs: Iterable[str]) -> Given:
 def from_file(path: Path) -> Given:
     """Read a TOML file: keys at the top level are for all methods, those in a table [method] for one."""
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(read_bytes(path).decode())
     except (OSError, ValueError) as error:  # no file, no TOML or no UTF-8
         raise ConfigurationError(f"The settings file {path} cannot be read ({error}); correct it.") from error
     given: Given = []

@@ -1,5 +1,6 @@
 import json
 import math
+import os
 import platform
 from dataclasses import replace
 from pathlib import Path
@@ -109,6 +110,12 @@ def test_a_missing_file_and_an_ablation_are_named(tmp_path):
         Results.read(tmp_path / "results.json")
     (tmp_path / "results.json").write_text('{"ablation": "table-init", "runs": []}')
     with pytest.raises(ConfigurationError, match=r"is of the ablation table-init, .* see table\.md"):
+        Results.read(tmp_path / "results.json")
+
+
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "results.json")
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         Results.read(tmp_path / "results.json")
 
 

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from if2net.errors import ConfigurationError
@@ -61,6 +63,12 @@ def test_a_broken_file_is_refused_by_name(tmp_path):
     file.write_bytes(b"# caf\xe9")
     with pytest.raises(ConfigurationError, match="cannot be read"):
         from_file(file)
+
+
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ConfigurationError, match="not a regular file"):
+        from_file(tmp_path / "pipe.toml")
 
 
 @pytest.mark.parametrize("name", ["none", "auto"])
