@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from if2net.commands.answer import printable
 from if2net.commands.evaluate import evaluate
 from if2net.commands.forget import forget
 from if2net.commands.info import info
@@ -140,5 +141,5 @@ def main() -> None:
     try:
         app()
     except IF2NetError as error:
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(f"Error: {printable(str(error))}", err=True)
         sys.exit(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,10 +22,21 @@ QuietOption = Annotated[
 def answer(lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
     """Print the lines, or the values as JSON."""
     if as_json:
-        typer.echo(json.dumps(values, ensure_ascii=False))
+        typer.echo(json.dumps(values))
     elif not quiet:
         for line in lines:
-            typer.echo(line)
+            typer.echo(printable(line))
+
+
+def printable(text: str) -> str:
+    r"""Escape the control characters of a text, which may come from a foreign file and would steer the terminal.
+
+    Parts of file names that are not valid text are escaped, too, because they cannot be printed.
+
+    >>> printable("owl\x1b[2J")
+    'owl\\x1b[2J'
+    """
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda found: ascii(found[0])[1:-1], text)
 
 
 def model_values(path: Path, net: IF2Net) -> dict[str, Any]:

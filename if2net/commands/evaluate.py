@@ -18,6 +18,7 @@ from if2net.commands.options import (
     ModelArgument,
     OwnBackboneOption,
     check_output,
+    load_to_predict,
 )
 
 if TYPE_CHECKING:
@@ -48,12 +49,11 @@ def evaluate(
     from if2net.commands.images import print_left_out
     from if2net.evaluation import Evaluation
     from if2net.files import write_text
-    from if2net.learner import IF2Net
 
     console = Console(stderr=True, quiet=quiet)
     if html is not None:
         check_output(html, START, [model, *samples], option="--html", force=force)
-    net = IF2Net.load(model, device)
+    net = load_to_predict(model, device)
     blocks, left_out = labelled_samples(net, samples, label, backbone, device, console)
     evaluation = Evaluation(net.classes)
     for places, X, y in blocks:

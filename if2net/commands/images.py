@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from if2net.commands.answer import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -88,7 +90,7 @@ def print_left_out(left_out: Mapping[Path, str], console: Console) -> None:
     console.print(f"Left out ({len(left_out):,}):", style="yellow", highlight=False)
     shown = NAMED if console.is_terminal else len(left_out)
     for reason in list(left_out.values())[:shown]:
-        console.print(f"  {reason}", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"  {printable(reason)}", soft_wrap=True, highlight=False, markup=False)
     if len(left_out) > shown:
         redirection = "2> FILE" if console.stderr else "> FILE"
         console.print(f"  and {len(left_out) - shown:,} more; {redirection} writes all of them", highlight=False)

@@ -12,6 +12,8 @@ import typer
 if TYPE_CHECKING:
     import numpy as np
 
+    from if2net.learner import IF2Net
+
     # The values that identify each sample in the output, and the features of the samples, some at a time.
     Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
 
@@ -77,6 +79,17 @@ def begins_with(start: bytes, path: Path) -> bool:
         return False
     with open(path, "rb") as file:
         return re.match(start, file.read(LONGEST_START), re.DOTALL) is not None
+
+
+def load_to_predict(path: Path, device: str) -> IF2Net:
+    """Load a model, or raise an error if it has no classes: it is a fork, or has forgotten everything."""
+    from if2net.errors import InputError
+    from if2net.learner import IF2Net
+
+    net = IF2Net.load(path, device)
+    if not len(net.classes):
+        raise InputError(f"{path} has no classes; learn something first.")
+    return net
 
 
 def refuse(kind: str, **options: object) -> None:

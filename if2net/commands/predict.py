@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -20,6 +21,7 @@ from if2net.commands.options import (
     ModelArgument,
     OwnBackboneOption,
     check_output,
+    load_to_predict,
     refuse,
 )
 
@@ -52,11 +54,9 @@ def predict(
     """
     from rich.console import Console
 
-    from if2net.learner import IF2Net
-
     if out is not None:
         check_output(out, rb"file,(row,)?prediction[,\n]", [model, *samples], force=force)
-    net = IF2Net.load(model, device)
+    net = load_to_predict(model, device)
     if pictures.are_images(samples):
         refuse("tables", label=label)
         columns: tuple[str, ...] = pictures.COLUMNS
@@ -105,11 +105,16 @@ def _predictions(net: IF2Net, X: np.ndarray, proba: bool, top: int) -> Iterator[
 
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
-    """Open the screen, or a file that appears when all of it was written."""
+    """Open the screen, or a file that appears when all of it was written. File names keep bytes that are no text."""
     from if2net.files import replacing
 
     if path is None:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="surrogateescape")
         yield sys.stdout
         return
-    with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+    with (
+        replacing(path) as temporary,
+        open(temporary, "w", newline="", encoding="utf-8", errors="surrogateescape") as file,
+    ):
         yield file

@@ -1,6 +1,8 @@
 """learn, predict and info with images, as a user calls them."""
 
 import csv
+import json
+import os
 import shutil
 
 import numpy as np
@@ -50,6 +52,21 @@ def model(folder, tmp_path):
     """A model that has learned today's classes."""
     if2net("learn", tmp_path / "birds.if2", folder / "today", *PIXELS)
     return tmp_path / "birds.if2"
+
+
+def test_a_file_name_that_is_no_valid_text_is_written_as_it_is(model, folder, tmp_path):
+    folder = shutil.copytree(folder / "today", tmp_path / "today")
+    name = os.fsdecode(b"caf\xe9.png")
+    (folder / "blue" / "0.png").rename(folder / "black" / name)  # a wrong label
+    (folder / "blue" / name).write_bytes(b"no image")
+    if2net("predict", model, folder / "black" / name, "--out", tmp_path / "p.csv")
+    assert b"/black/caf\xe9.png,blue\n" in (tmp_path / "p.csv").read_bytes()
+    done = CliRunner().invoke(app, ["predict", str(model), str(folder / "black" / name)])
+    assert done.stdout_bytes == (tmp_path / "p.csv").read_bytes()
+    if2net("evaluate", model, folder, "--html", tmp_path / "page.html")
+    assert "caf?.png</small>" in (tmp_path / "page.html").read_text()
+    answer = json.loads(if2net("evaluate", model, folder, "--json")[0])
+    assert name in answer["left_out"][0]
 
 
 def test_two_classes_today_and_two_tomorrow_are_all_recognised(model, folder):

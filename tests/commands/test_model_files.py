@@ -10,8 +10,8 @@ import pytest
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
-from if2net import load
-from if2net.cli import app
+from if2net import load, modelfile
+from if2net.cli import app, main
 from if2net.errors import IF2NetError
 from if2net.files import locked
 
@@ -93,6 +93,25 @@ def test_forgetting_is_told_in_words(folder):
     assert "Forgot 544 samples" in output
     assert "Removed classes: 4, 5, 6" in output
     assert "has 4 classes from 720 samples" in output
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate"])
+def test_a_model_that_has_forgotten_everything_writes_no_predictions(command, folder):
+    if2net("forget", folder / "low.if2", folder / "low.csv")
+    done = CliRunner().invoke(app, [command, str(folder / "low.if2"), str(folder / "low.csv")])
+    assert "low.if2 has no classes; learn something first" in str(done.exception)
+    assert done.stdout == ""
+
+
+def test_control_characters_of_a_model_reach_no_terminal(folder, monkeypatch, capsys):
+    tensors, header = modelfile.read(folder / "low.if2")
+    backbone = {"text": "pixels\x1b[2J", "identity": "0"}
+    modelfile.write(folder / "low.if2", tensors, header | {"backbone": backbone})
+    assert "pixels\\x1b[2J" in if2net("info", folder / "low.if2")
+    monkeypatch.setattr("sys.argv", ["if2net", "predict", str(folder / "low.if2"), str(folder / "low.csv")])
+    with pytest.raises(SystemExit):
+        main()
+    assert "the backbone pixels\\x1b[2J" in capsys.readouterr().err
 
 
 def test_a_model_can_learn_again_after_forgetting_everything(folder):
