@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -21,6 +23,9 @@ from if2net.learner import IF2Net
 
 # Settings that are parameters of the classifier by their own names.
 _PARAMETERS = ("encoder", "width", "rule", "ridge", "holdout", "dtype", "device")
+# Fits of one classifier wait for each other. scikit-learn allows no attribute for this before the first fit.
+_fits: weakref.WeakKeyDictionary[IF2NetClassifier, threading.RLock] = weakref.WeakKeyDictionary()
+_fits_lock = threading.Lock()
 
 
 class IF2NetClassifier(ClassifierMixin, BaseEstimator):
@@ -115,7 +120,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         IF2NetClassifier
             This classifier.
         """
-        return self._learn(IF2Net(self._config()), X, y, reset=True)
+        with _lock_of(self):
+            return self._learn(IF2Net(self._config()), X, y, reset=True)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> IF2NetClassifier:
         """Learn more. New classes are added; if anything is wrong with the data, nothing changes.
@@ -134,9 +140,10 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         IF2NetClassifier
             This classifier.
         """
-        if hasattr(self, "learner_"):
-            return self._learn(self.learner_, X, y, reset=False)
-        return self._learn(IF2Net(self._config()), X, y, reset=True)
+        with _lock_of(self):
+            if hasattr(self, "learner_"):
+                return self._learn(self.learner_, X, y, reset=False)
+            return self._learn(IF2Net(self._config()), X, y, reset=True)
 
     def forget(self, X: Any, y: Any) -> IF2NetClassifier:
         """Remove samples, as if they had never been learned; exact.
@@ -308,6 +315,11 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             return X
         rows = validate_data(self, rows, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1)
         return rows if shape is None else rows.reshape(-1, *shape)
+
+
+def _lock_of(classifier: IF2NetClassifier) -> threading.RLock:
+    with _fits_lock:
+        return _fits.setdefault(classifier, threading.RLock())
 
 
 def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier:

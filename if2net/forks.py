@@ -1,8 +1,10 @@
 """Processes made by `os.fork`, such as the workers of gunicorn.
 
 A child is a copy of its parent's memory with one of its threads. Two things would go wrong there. A lock that another
-thread held stays locked for ever, and its change stays half done: so a fork waits until no learner is changing. And
-torch's threads are gone, but torch waits for them: so a child computes with one thread.
+thread held stays locked for ever, and its change stays half done: so a fork waits until no learner is changing. A
+thread that is itself changing a learner, and forks to load data for example, must not wait for others; learners that
+were changing then cannot be changed in the child. And torch's threads are gone, but torch waits for them: so a child
+computes with one thread.
 """
 
 from __future__ import annotations
@@ -10,10 +12,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import Protocol
 
 import torch
+
+from if2net.errors import InputError
+
+RLOCK = type(threading.RLock())
 
 
 class Locked(Protocol):
@@ -22,8 +27,28 @@ class Locked(Protocol):
     _lock: threading.RLock
 
 
+class _HalfChanged:
+    """The lock of a learner that another thread was changing when this process was forked."""
+
+    def __enter__(self) -> None:
+        raise InputError(
+            "This learner was changing when the process was forked. Fork between changes, or load the model in the "
+            "new process."
+        )
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+class _Thread(threading.local):
+    """What the fork of this thread holds, and what it could not hold."""
+
+    def __init__(self) -> None:
+        self.held: list[threading.RLock] = []
+        self.missed: list[Locked] = []
+
+
 _guarded: weakref.WeakSet[Locked] = weakref.WeakSet()
-_held: list[threading.RLock] = []
+_thread = _Thread()
 _in_new_child = False
 
 
@@ -40,26 +65,28 @@ def use_one_thread_in_a_child() -> None:
         _in_new_child = False
 
 
-def _locks() -> Iterator[threading.RLock]:
-    """Yield the locks in the order in which merging takes them: a fork and a merge cannot block each other."""
-    for learner in sorted(_guarded, key=id):
-        yield learner._lock
-
-
 def _hold() -> None:
-    for lock in _locks():
-        lock.acquire()
-        _held.append(lock)
+    """Take the locks, in the order in which merging takes them: a fork and a merge cannot block each other."""
+    learners = [learner for learner in sorted(_guarded, key=id) if isinstance(learner._lock, RLOCK)]
+    changing = any(learner._lock._is_owned() for learner in learners)  # type: ignore[attr-defined]
+    for learner in learners:
+        if learner._lock.acquire(blocking=not changing):
+            _thread.held.append(learner._lock)
+        else:
+            _thread.missed.append(learner)
 
 
 def _release() -> None:
-    while _held:
-        _held.pop().release()
+    while _thread.held:
+        _thread.held.pop().release()
+    _thread.missed.clear()
 
 
 def _start_child() -> None:
     global _in_new_child
     _in_new_child = True
+    for learner in _thread.missed:
+        learner._lock = _HalfChanged()  # type: ignore[assignment]
     _release()
 
 

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -328,3 +329,21 @@ def test_a_continuous_target_in_an_object_array_is_refused(new_classifier, digit
     X, _ = digits
     with pytest.raises(ValueError, match="Unknown label type"):
         new_classifier().fit(X[:4], np.array([1.5, 2.5, 1.5, 2.5], dtype=object))
+
+
+def test_two_threads_that_fit_first_lose_nothing():
+    random = np.random.default_rng(0)
+    classifier = IF2NetClassifier(random_state=0, device="cpu", width=200)
+    start = threading.Barrier(2)
+
+    def fit(place):
+        start.wait()
+        classifier.partial_fit(random.normal(size=(500, 20)), np.array([f"a{place}", f"b{place}"] * 250))
+
+    threads = [threading.Thread(target=fit, args=(place,)) for place in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert classifier.classes_.tolist() == ["a0", "a1", "b0", "b1"]
+    assert classifier.learner_.samples == 1000

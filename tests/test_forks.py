@@ -48,6 +48,47 @@ os._exit(0)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=240)
 
 
+FORKING = {
+    "that only fork": """
+def work():
+    for _ in range(100):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+""",
+    "that learn from data loaders with workers": """
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 400
+    def __getitem__(self, place):
+        return torch.randn(10, generator=torch.Generator().manual_seed(place)), place % 3
+def work():
+    own = IF2Net(width=50, device="cpu")
+    for _ in range(3):
+        own.learn(torch.utils.data.DataLoader(Data(), batch_size=100, num_workers=1))
+    assert own.samples == 1200
+""",
+}
+
+
+@pytest.mark.parametrize("case", FORKING)
+def test_two_threads_that_fork_do_not_block_each_other(case):
+    program = f"""
+import os, threading, torch
+from if2net import IF2Net
+learners = [IF2Net(width=50, device="cpu") for _ in range(20)]
+{FORKING[case]}
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert all(learner._lock.acquire(timeout=1) for learner in learners)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=240)
+
+
 def test_the_workers_of_gunicorn_predict_with_a_model_loaded_before_the_fork(tmp_path):
     pytest.importorskip("gunicorn")
     application = f"""{MODEL}

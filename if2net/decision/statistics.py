@@ -121,9 +121,7 @@ class Statistics:
         if len(V):
             V, ones = self._masked(V, y, mask, 1)
             self.counts.scatter_add_(0, y, ones)
-            self._waiting.append((V, y))
-            if sum(len(rows) for rows, _ in self._waiting) >= TOGETHER:
-                self._add_waiting()
+            self._wait(V, y)
 
     def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
         """Undo `add`."""
@@ -135,10 +133,14 @@ class Statistics:
 
     def merge(self, other: Statistics, columns: Tensor) -> None:
         """Add other statistics, whose class k is column columns[k] here."""
+        self.counts.index_add_(0, columns, other.counts)
+        if sum(len(y) for _, y in other._waiting) == other.samples:  # they are all that it has
+            for V, y in other._waiting:
+                self._wait(V, columns[y])
+            return
         self._add_waiting()
         add_triangle(self._G, other.G)
         self._Q.index_add_(1, columns, other.Q)
-        self.counts.index_add_(0, columns, other.counts)
 
     def take_out(self, other: Statistics) -> None:
         """Subtract statistics of the same classes."""
@@ -190,6 +192,11 @@ class Statistics:
         """Return V, zero where the mask does not select a row, and by how much each row changes the counts."""
         V, ones = V.to(self._Q.dtype), torch.full_like(y, sign)
         return (V, ones) if mask is None else (torch.where(mask[:, None], V, 0), ones * mask)
+
+    def _wait(self, V: Tensor, y: Tensor) -> None:
+        self._waiting.append((V, y))
+        if sum(len(rows) for rows, _ in self._waiting) >= TOGETHER:
+            self._add_waiting()
 
     def _add_waiting(self) -> None:
         if self._waiting:

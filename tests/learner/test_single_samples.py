@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from if2net.decision import analytic
 
@@ -34,3 +35,16 @@ def test_samples_one_by_one_are_near_those_at_once_and_equal_after_the_next_solu
         learner.learn(X[600:700], y[600:700])  # too many for the factor that is kept
     assert error(single, at_once, X) <= 1e-3
     np.testing.assert_array_equal(single.predict(X), at_once.predict(X))
+
+
+def test_single_samples_for_a_narrow_layer_sum_up_like_all_at_once(new_learner):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(5000, 6)), np.arange(5000) % 3
+    root = new_learner(width=64, ridge=1e-3).learn(X[:100], y[:100])
+    single, at_once = root.fork(), root.fork().learn(X, y)
+    for sample in range(5000):
+        single.learn(X[sample : sample + 1], y[sample : sample + 1])
+    for name in ("total.G", "total.Q", "total.counts"):
+        a, b = single.tensors()[name].double(), at_once.tensors()[name].double()
+        assert float((a - b).abs().max() / b.abs().max()) <= 5e-6
+    assert torch.allclose(single.scores(X), at_once.scores(X), rtol=1e-3, atol=1e-4)
