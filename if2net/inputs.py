@@ -80,6 +80,10 @@ def labels(y: Any, count: int) -> np.ndarray:
         array = np.array(y, dtype=object) if mixed else np.asarray(y)
     except ValueError as error:
         raise InputError("y must have one label per sample, but some have several or none.") from error
+    if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
+        texts = np.array(y, dtype=object)
+        if any(isinstance(text, str) and text.endswith("\0") for text in texts.flat):
+            array = texts  # NumPy's own text would lose the NUL character, which is refused in a label later
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -82,6 +82,9 @@ def check(labels: Sequence[Any]) -> None:
             f"Labels of the kinds {' and '.join(sorted(kinds))} cannot be mixed; use one kind for all classes, such "
             "as text."
         )
+    for label in labels if kinds == {"text"} else ():
+        if label.endswith("\0"):
+            raise InputError(f"The label {label!r} ends in a NUL character; remove the character from the labels.")
     if kinds == {"number"}:
         # Beyond 2⁵³ two whole numbers can be the same float.
         most = 2**53 if any(isinstance(label, float) for label in labels) else 2**63 - 1
@@ -107,8 +110,9 @@ def _kind(label: Any) -> str:
 def _plain(y: np.ndarray) -> list[Any]:
     """Return labels as Python's own values, which a model file can store, each at least once."""
     distinct = y if y.dtype == object else np.unique(y)  # `unique` takes True for 1 where both are among objects
+    texts = (label[:] if isinstance(label, str) else label for label in distinct)  # `item` cuts a NUL at the end
     return [
-        label.item() if isinstance(label, np.generic) and label.dtype.kind in "biufU" else label for label in distinct
+        label.item() if isinstance(label, np.generic) and label.dtype.kind in "biuf" else label for label in texts
     ]
 
 

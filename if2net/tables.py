@@ -184,22 +184,20 @@ class Table:
                     f"Row {offset + missing.index(True) + 1:,} has no value in the column {self.columns.label!r}. "
                     "Every sample needs a label."
                 )
-        if kind_of(self.path) != "csv":
-            try:
-                Labels().extended(labels)
-            except InputError as error:
-                rows = f"rows {offset + 1:,} to {offset + len(labels):,} of the column {self.columns.label!r}"
-                raise InputError(f"{error} The label is in {rows}.") from error
-            return labels
-        if not self.whole_labels:
-            return labels.astype(str)
-        for row, label in enumerate(labels.tolist(), offset + 1):
-            if not WHOLE_NUMBER.fullmatch(label):
-                raise InputError(
-                    f"The label {label!r} in row {row:,} is not a whole number, but earlier labels are. Write all "
-                    "labels as words (such as c1, c2) or all as numbers."
-                )
-        return labels.astype(np.int64)
+        if self.whole_labels:
+            for row, label in enumerate(labels.tolist(), offset + 1):
+                if not WHOLE_NUMBER.fullmatch(label):
+                    raise InputError(
+                        f"The label {label!r} in row {row:,} is not a whole number, but earlier labels are. Write "
+                        "all labels as words (such as c1, c2) or all as numbers."
+                    )
+            return labels.astype(np.int64)
+        try:
+            Labels().extended(labels)
+        except InputError as error:
+            rows = f"rows {offset + 1:,} to {offset + len(labels):,} of the column {self.columns.label!r}"
+            raise InputError(f"{error} The label is in {rows}.") from error
+        return labels.astype(str) if kind_of(self.path) == "csv" else labels
 
 
 class Stream:

@@ -158,3 +158,8 @@ def test_a_single_value_that_is_not_finite_is_detected(bad):
 def test_truth_values_in_a_list_of_numbers_are_not_turned_into_numbers():
     assert inputs.labels([1, True], 2).tolist()[1] is True
     assert inputs.labels([True, False], 2).dtype == bool
+
+
+@pytest.mark.parametrize("y", [["a", "a\0"], ("a", "a\0"), [["a"], ["a\0"]]], ids=["list", "tuple", "column"])
+def test_labels_that_numpy_would_cut_stay_different(y):
+    assert inputs.labels(y, 2).tolist() == ["a", "a\0"]

@@ -104,8 +104,9 @@ def test_labels_that_cannot_be_sorted_or_saved_are_refused(y, message):
         ([], np.array([1, 2**64], dtype=object), "label 18446744073709551616 is too large"),
         ([], np.array([2**63], dtype=np.uint64), "too large"),
         ([2**53 + 1], np.array([1.5]), "too large"),
+        (["a"], np.array(["a\0"], dtype=object), "ends in a NUL character"),
     ],
-    ids=["True after 1", "True among ints", "infinity", "1e300", "2⁶⁴", "2⁶³", "beside a float"],
+    ids=["True after 1", "True among ints", "infinity", "1e300", "2⁶⁴", "2⁶³", "beside a float", "NUL"],
 )
 def test_labels_that_would_become_another_class_are_refused(known, y, message):
     with pytest.raises(InputError, match=message):
@@ -117,3 +118,9 @@ def test_labels_that_would_become_another_class_are_refused(known, y, message):
 def test_large_whole_numbers_stay_different_classes():
     labels = Labels().extended(np.array([2**62, 2**62 + 1]))
     assert labels.sorted.tolist() == [2**62, 2**62 + 1]
+
+
+@pytest.mark.parametrize("y", [["a", "a\0"], [np.str_("a"), np.str_("a\0")], pd.Series(["a", "a\0"])])
+def test_a_learner_refuses_text_that_would_become_another_class(new_learner, digits, y):
+    with pytest.raises(InputError, match="ends in a NUL character; remove"):
+        new_learner().learn(digits[0][:2], y)

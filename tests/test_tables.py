@@ -273,6 +273,7 @@ BROKEN = {
     "long.csv": (b"x,label\n" + b"1" * (3 << 20) + b",a\n", "A row is longer than 1 MB. Save such a wide table"),
     "wide.csv": (b"x," * (1 << 19) + b"label\n", "first line, .* longer than 1 MB, save the table as an .npy"),
     "quote-open.csv": (b'x,"label\n1,a\n2,b\n', "The first line, .* close the quote in it"),
+    "nul.csv": (b"x,label\n1,a\n2,a\0\n", "'a.x00' ends in a NUL character.* rows 1 to 2 of the column 'label'"),
     "cut.csv.gz": (gzip.compress(b"x,label\n1,a\n" * 1000)[:40], "cannot be read"),
     "cut.parquet": (b"PAR1 and no more", "cannot be read"),
     "cut.npz": (b"PK and no more", "cannot be read"),
