@@ -16,7 +16,7 @@ from if2net.errors import ConfigurationError, InputError, unknown
 
 # The folder that Debian's packages such as dataset-fashion-mnist install to.
 SYSTEM_FOLDER = Path("/usr/share/datasets")
-LARGEST_IDX = 1 << 30  # bytes; twice the largest version of MNIST
+LARGEST_IDX = 1 << 28  # bytes; five times the training images of MNIST, and 1 GiB as float32
 IDX_FILES = {
     "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
     "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
@@ -124,7 +124,7 @@ def read_idx(path: Path) -> np.ndarray:
 
 
 def _rows(images: np.ndarray) -> np.ndarray:
-    return images.reshape(len(images), -1).astype(np.float32) / 255.0
+    return np.divide(images.reshape(len(images), -1), 255, dtype=np.float32)
 
 
 def _labels(values: np.ndarray) -> np.ndarray:

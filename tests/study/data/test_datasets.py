@@ -1,11 +1,13 @@
 import gzip
+import os
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from if2net.errors import ConfigurationError, InputError
 from if2net.study.data import DATASETS, load_dataset
-from if2net.study.data.datasets import read_idx
+from if2net.study.data.datasets import _rows, read_idx
 
 
 def idx_bytes(array):
@@ -83,6 +85,27 @@ def test_an_idx_file_that_does_not_hold_what_it_announces_is_refused(tmp_path, s
     path.write_bytes(gzip.compress(b"\x00\x00\x08\x02" + sizes + b"\x00" * 15))
     with pytest.raises(InputError, match=r"bomb\.gz .* header says"):
         read_idx(path)
+
+
+def test_an_idx_file_that_would_fill_the_memory_is_refused_unread(tmp_path):
+    path = tmp_path / "large-idx3-ubyte"
+    path.write_bytes(b"\x00\x00\x08\x03" + b"".join(size.to_bytes(4, "big") for size in (400_000, 28, 28)))
+    os.truncate(path, 16 + 400_000 * 28 * 28)
+    tracemalloc.start()
+    with pytest.raises(InputError, match="too large"):
+        read_idx(path)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_images_become_numbers_without_a_second_copy():
+    images = np.arange(256, dtype=np.uint8).repeat(1 << 12).reshape(-1, 32, 32)
+    tracemalloc.start()
+    rows = _rows(images)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * rows.nbytes
+    assert (rows == images.reshape(len(images), -1).astype(np.float32) / np.float32(255)).all()
 
 
 def test_all_data_sets_have_a_summary_and_a_licence():
