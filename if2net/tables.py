@@ -28,7 +28,7 @@ from if2net.labels import Labels
 # Rows in a piece. A new learner takes the scale of its inputs from the first piece, so its size must not depend on
 # how the file was written.
 ROWS = 4096
-# Bytes that a piece of an array may take. A compressed file of a few megabytes can announce any size.
+# Bytes that a piece of all arrays may take. A compressed file of a few megabytes can announce any size.
 LARGEST_PIECE = 1 << 30
 # The label is the column with one of these names, in any case, unless another one is chosen.
 LABEL_NAMES = ("label", "class", "target", "y")
@@ -502,6 +502,17 @@ def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
         if len(set(lengths.values())) > 1:
             counts = " and ".join(f"{name!r} has {length:,}" for name, length in lengths.items())
             raise InputError(f"The arrays differ in their number of rows: {counts}. Give one label for each sample.")
+        # The features are joined to one matrix, in a type that holds all of theirs.
+        widest = max(headers[name][2].itemsize for name in columns.features)
+        size = 0
+        for name, (shape, by_columns, dtype) in headers.items():
+            rows = shape[0] if by_columns else min(shape[0], ROWS)
+            size += rows * math.prod(shape[1:]) * (widest if name in columns.features else dtype.itemsize)
+        if size > LARGEST_PIECE:
+            raise InputError(
+                "The arrays would take more than 1 GiB of memory at once. Save them with fewer columns, as float32, "
+                "and row by row with np.ascontiguousarray."
+            )
         for pieces in zip(*(_npy_pieces(stream, *headers[name]) for name, stream in streams.items()), strict=True):
             yield dict(zip(streams, pieces, strict=True))
 
@@ -516,14 +527,7 @@ def _npy_header(name: str, stream: IO[bytes], size: int) -> tuple[tuple[int, ...
         raise InputError(f"The array {name!r} is a single number. It needs one row for each sample.")
     if min(shape) < 0 or math.prod(shape) * dtype.itemsize > size - stream.tell():
         raise InputError(f"The array {name!r} is cut short: it announces the shape {shape}. Get the file again.")
-    by_columns = by_columns and len(shape) > 1
-    rows = shape[0] if by_columns else min(shape[0], ROWS)
-    if rows * math.prod(shape[1:]) * dtype.itemsize > LARGEST_PIECE:
-        raise InputError(
-            f"The array {name!r} would take more than 1 GiB of memory for {rows:,} rows. Save it with fewer columns, "
-            "as float32, and row by row with np.ascontiguousarray."
-        )
-    return shape, by_columns, dtype
+    return shape, by_columns and len(shape) > 1, dtype
 
 
 def _npy_pieces(

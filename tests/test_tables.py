@@ -356,13 +356,22 @@ def test_an_array_that_announces_more_than_the_file_holds_takes_no_memory(tmp_pa
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_piece_of_an_array_that_takes_too_much_memory_is_refused(order, tmp_path, monkeypatch):
-    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * ROWS * 5)
+    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * ROWS * 6)
     for rows, columns in ((2 * ROWS, 5), (2 * ROWS, 6)):
         np.savez_compressed(tmp_path / f"{columns}.npz", X=np.zeros((rows, columns), order=order), y=np.zeros(rows))
     with pytest.raises(InputError, match="would take more than 1 GiB"):
         table_to_learn(tmp_path / "6.npz")
     if order == "C":
         assert sum(len(X) for X, _ in table_to_learn(tmp_path / "5.npz")) == 2 * ROWS
+
+
+@pytest.mark.parametrize("dtypes", [(float, float), (np.uint8, float)], ids=["one type", "joined as floats"])
+def test_arrays_that_take_too_much_memory_together_are_refused(dtypes, tmp_path, monkeypatch):
+    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * 100 * 6)
+    arrays = {name: np.zeros((100, 3), dtype) for name, dtype in zip("ab", dtypes, strict=True)}
+    np.savez(tmp_path / "arrays.npz", **arrays, y=np.zeros(100, dtype=int))
+    with pytest.raises(InputError, match="would take more than 1 GiB"):
+        table_to_learn(tmp_path / "arrays.npz")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
