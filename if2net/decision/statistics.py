@@ -164,8 +164,9 @@ class Statistics:
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """Yield everything kept, by name."""
-        yield f"{prefix}.G", self.G
-        yield f"{prefix}.Q", self.Q
+        self._add_waiting()  # then a copy made from it goes on with the same roundings
+        yield f"{prefix}.G", self._G
+        yield f"{prefix}.Q", self._Q
         yield f"{prefix}.counts", self.counts
 
     @staticmethod
