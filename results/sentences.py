@@ -123,7 +123,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("IF2Net stays at {:.0f} %, plain training falls to {:.0f} %", kept),
             ("The paper's {:.0f} % on FashionMNIST needs the task", printed("fashion-mnist", "if2net")),
             (
-                "without it the dense encoder has {:.1f} %, and a network trained on all classes at once (`joint`) {:.1f} %",
+                "without it the dense encoder has {:.1f} %, and a network trained on all classes at once "
+                "(`joint`) {:.1f} %",
                 fashion,
             ),
             ("why EWC is at {:.0f} %", twenty),
