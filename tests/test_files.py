@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -329,17 +330,17 @@ with locked(folder / "m.if2", wait=False):
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only the superuser can become another user")
-def test_the_lock_that_a_killed_process_of_another_user_left_is_free(tmp_path):
-    with held_elsewhere(tmp_path / "m.if2") as process:
-        process.kill()
-        process.wait()
-    (lock,) = tmp_path.iterdir()
-    lock.chmod(0o644)
-    tmp_path.chmod(0o777)
-    for parent in tmp_path.parents[:2]:  # those of pytest are private
-        parent.chmod(0o711)
-    subprocess.run([sys.executable, "-c", AS_ANOTHER_USER, tmp_path], check=True)
-    assert os.listdir(tmp_path) == ["new"]
+def test_the_lock_that_a_killed_process_of_another_user_left_is_free():
+    with tempfile.TemporaryDirectory() as name:  # the folders of pytest are private
+        folder = Path(name)
+        with held_elsewhere(folder / "m.if2") as process:
+            process.kill()
+            process.wait()
+        (lock,) = folder.iterdir()
+        lock.chmod(0o644)
+        folder.chmod(0o777)
+        subprocess.run([sys.executable, "-c", AS_ANOTHER_USER, folder], check=True)
+        assert os.listdir(folder) == ["new"]
 
 
 def test_links_to_one_file_share_its_lock_and_other_files_do_not(tmp_path):
