@@ -18,8 +18,9 @@ run: $(READY)
 # One thread for each process: the processes share the cores.
 test test-attack coverage: export OMP_NUM_THREADS ?= 1
 
+# A test that hangs fails by its name after five minutes.
 test: lint
-	$(PYTEST)
+	$(PYTEST) --timeout 300
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow

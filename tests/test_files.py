@@ -6,6 +6,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -439,11 +441,17 @@ def test_a_folder_is_filled_once(tmp_path):
     assert os.listdir(tmp_path / "data" / "set") == ["content"]
 
 
-def test_a_folder_that_another_process_has_filled_meanwhile_is_taken(tmp_path, caplog):
+def test_a_folder_that_another_process_has_filled_meanwhile_is_taken(tmp_path, monkeypatch):
+    waiting, sleep = threading.Event(), time.sleep
+
+    def note(seconds):
+        waiting.set()
+        sleep(seconds)
+
+    monkeypatch.setattr("if2net.files.time.sleep", note)
     with held_elsewhere(tmp_path / "set") as process, ThreadPoolExecutor() as pool:
         filled = pool.submit(fill_folder_once, tmp_path / "set", None)
-        while not caplog.messages:
-            pass
+        assert waiting.wait(60)
         (tmp_path / "set").mkdir()
         process.stdin.close()
         assert filled.result() == tmp_path / "set"

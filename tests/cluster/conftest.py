@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Run these tests in one process when tests run in parallel, so that only one Ray is started."""
     for item in items:
