@@ -164,6 +164,32 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         self.learner_.forget(self._validated(X), y)
         return self
 
+    def rename(self, old: Any, new: Any = None) -> IF2NetClassifier:
+        """Give classes other names. Nothing else changes: more samples can be learned, and old ones forgotten.
+
+        Parameters
+        ----------
+        old : label or mapping
+            A class, or a mapping from classes to their new names. All classes have labels of one kind, so a mapping
+            of all of them is needed to replace numbers by text.
+        new : label
+            Its new name. Omitted where `old` is a mapping.
+
+        Returns
+        -------
+        IF2NetClassifier
+            This classifier.
+
+        Examples
+        --------
+        >>> classifier = IF2NetClassifier(width=50, device="cpu").fit([[0.0], [1.0], [9.0]], [0, 0, 1])
+        >>> classifier.rename({0: "low", 1: "high"}).predict([[8.0]]).tolist()
+        ['high']
+        """
+        check_is_fitted(self)
+        self.learner_.rename(old, new)
+        return self
+
     def fork(self) -> IF2NetClassifier:
         """Return a classifier with the same frozen encoder that has learned nothing, to be merged later."""
         check_is_fitted(self)

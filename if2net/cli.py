@@ -19,6 +19,7 @@ from if2net.commands.innate import innate
 from if2net.commands.learn import learn
 from if2net.commands.merge_models import fork, merge_models
 from if2net.commands.predict import predict
+from if2net.commands.rename import rename
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 from if2net.study.commands.images import features, pretrain
 from if2net.study.commands.lists import datasets, methods
@@ -30,12 +31,13 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-PANELS = {"Your model": (learn, predict, evaluate, info, forget, fork, merge_models), "The study": STUDY}
+PANELS = {"Your model": (learn, predict, evaluate, info, rename, forget, fork, merge_models), "The study": STUDY}
 EXAMPLES = {
     learn: "if2net learn birds.if2 today/",
     predict: "if2net predict birds.if2 unknown/*.jpg",
     evaluate: "if2net evaluate birds.if2 test/ --html birds.html",
     info: "if2net info birds.if2",
+    rename: "if2net rename birds.if2 owl 'barn owl'",
     forget: "if2net forget birds.if2 withdrawn/",
     fork: "if2net fork birds.if2 laboratory.if2",
     merge_models: "if2net merge-models joined.if2 birds.if2 laboratory.if2",
@@ -52,6 +54,7 @@ KEPT = {
     "pretrain": "Finished epochs are kept. The same command continues.",
     "innate": "Nothing was written.",
     "learn": UNCHANGED,
+    "rename": UNCHANGED,
     "forget": UNCHANGED,
 }
 # Parts of the messages of PyTorch, which raises a RuntimeError: of the CPU, and of a GPU.

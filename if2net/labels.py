@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,18 +21,30 @@ class Labels:
     (('owl', 'wren', 'jay'), ['jay', 'owl', 'wren'])
     >>> labels.columns(np.array(["jay", "wren"])).tolist()
     [2, 1]
+    >>> labels.rename({"owl": "barn owl"}).known
+    ('barn owl', 'wren', 'jay')
+
+    A class keeps the hash of the label that it was first learned under. So a rename changes nothing else, and a class
+    is recognised in another learner that does not know its new name.
     """
 
-    def __init__(self, known: Iterable[Any] = ()) -> None:
+    def __init__(self, known: Iterable[Any] = (), renamed: Mapping[Any, int] | None = None) -> None:
         self.known = tuple(known)
+        # The hashes of labels that have another one than their own. A fork has them before it learns the classes.
+        self.renamed = dict(renamed or {})
 
     @classmethod
-    def restored(cls, known: Sequence[Any]) -> Labels:
+    def restored(cls, known: Sequence[Any], renamed: Sequence[tuple[Any, int]]) -> Labels:
         """Return the classes of a file, in its order, or raise an error if they cannot be classes."""
         check(known)
-        if len(set(known)) < len(known):
+        for label, number in renamed:
+            check([label])
+            if not -(2**63) <= number < 2**63:
+                raise InputError("The hash of a renamed class is too large.")
+        labels = cls(known, dict(renamed))
+        if len(set(known)) < len(known) or len(labels._names) < len({*known, *labels.renamed}):
             raise InputError("A class occurs twice.")
-        return cls(known)
+        return labels
 
     def __len__(self) -> int:
         return len(self.known)
@@ -48,8 +61,8 @@ class Labels:
 
     @cached_property
     def hashes(self) -> np.ndarray:
-        """A 64-bit number per class, which depends on nothing but its label."""
-        return np.array([_hash(label) for label in self.known], dtype=np.int64)
+        """A 64-bit number per class. It comes from its label, or from the first one if the class was renamed."""
+        return np.array([self._hash(label) for label in self.known], dtype=np.int64)
 
     def extended(self, y: np.ndarray) -> Labels:
         """Return these classes and the new ones in y; raise InputError where they cannot be sorted together."""
@@ -57,7 +70,40 @@ class Labels:
         check([*self.known, *new])
         known = set(self.known)
         more = [label for label in sorted(set(new)) if label not in known]
-        return Labels([*self.known, *more]) if more else self
+        return self._with({label: self._new_hash(label) for label in more}) if more else self
+
+    def joined(self, other: Labels) -> tuple[Labels, np.ndarray]:
+        """Return these classes with those of another learner, and the columns of the latter in the result.
+
+        Classes with the same hash are the same class, and the name here stays.
+        """
+        names = self._names
+        taken, here = set(names.values()), {}
+        for number, label in zip(other.hashes.tolist(), other.known, strict=True):
+            if number not in names and label in taken:
+                raise InputError(
+                    f"Both learners have a class {label!r}, but it is not the same class: one of them was renamed. "
+                    "Rename the class in one of the learners before merging."
+                )
+            here[names.get(number, label)] = number
+        check([*self.known, *here])
+        known = set(self.known)
+        joined = self._with({label: here[label] for label in sorted(here) if label not in known})
+        return joined, joined.columns(np.array(list(here), dtype=object))
+
+    def rename(self, names: Mapping[Any, Any]) -> Labels:
+        """Return the classes with other names, all at once, so that two classes can swap theirs."""
+        old, new = (_plain(np.array(list(side), dtype=object)) for side in (names, names.values()))
+        known = list(self.known)
+        for column, label in zip(self.columns(np.array(old, dtype=object)), new, strict=True):
+            known[column] = label
+        check(known)
+        for label, count in Counter(known).items():
+            if count > 1:
+                raise InputError(f"Two classes would have the name {label!r}; choose another name for one of them.")
+        hashes = {label: number for label, number in self.renamed.items() if label not in self.known}
+        hashes |= zip(known, self.hashes.tolist(), strict=True)
+        return Labels(known, {label: number for label, number in hashes.items() if number != _hash(label)})
 
     def columns(self, y: np.ndarray) -> np.ndarray:
         """Return the column of each label in y, all of which must be known."""
@@ -71,7 +117,33 @@ class Labels:
 
     def keep(self, columns: Sequence[int]) -> Labels:
         """Return the classes of these columns."""
-        return Labels(self.known[column] for column in columns)
+        kept = [self.known[column] for column in columns]
+        gone = set(self.known) - set(kept)
+        return Labels(kept, {label: number for label, number in self.renamed.items() if label not in gone})
+
+    def fork(self) -> Labels:
+        """Return no classes. The hashes of these names stay the same when they are learned."""
+        return Labels((), self.renamed)
+
+    @property
+    def _names(self) -> dict[int, Any]:
+        """The label of each hash, also of those that are not learned yet."""
+        return {self._hash(label): label for label in (*self.known, *self.renamed)}
+
+    def _hash(self, label: Any) -> int:
+        return self.renamed[label] if label in self.renamed else _hash(label)
+
+    def _new_hash(self, label: Any) -> int:
+        """Return the hash of a new class: that of its label, unless a renamed class has kept it."""
+        number, taken = self._hash(label), set(self.renamed.values())
+        while label not in self.renamed and number in taken:
+            number = _hash(str(number))
+        return number
+
+    def _with(self, hashes: Mapping[Any, int]) -> Labels:
+        """Return these classes and more, given with their hashes."""
+        renamed = {label: number for label, number in hashes.items() if number != _hash(label)}
+        return Labels([*self.known, *hashes], self.renamed | renamed)
 
 
 def check(labels: Sequence[Any]) -> None:

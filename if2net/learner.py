@@ -12,7 +12,7 @@ import math
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -233,7 +233,28 @@ class IF2Net:
         tweak = encoder.tweak(samples)
         self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
 
-    # ------------------------------------------------------------------ forgetting and merging
+    # ------------------------------------------------------------------ renaming, forgetting and merging
+
+    def rename(self, old: Any, new: Any = None) -> IF2Net:
+        """Give classes other names. Nothing else changes: more samples can be learned, and old ones forgotten.
+
+        Parameters
+        ----------
+        old : label or mapping
+            A class, or a mapping from classes to their new names. All classes have labels of one kind, so a mapping
+            of all of them is needed to replace numbers by text.
+        new : label
+            Its new name. Omitted where `old` is a mapping.
+
+        Returns
+        -------
+        IF2Net
+            This learner.
+        """
+        with self._lock:
+            labels = self.labels.rename(old if isinstance(old, Mapping) else {old: new})
+            self._replace(self._state, decision=self._learned("there is nothing to rename"), labels=labels)
+        return self
 
     def forget(self, X: Any, y: Any) -> IF2Net:
         """Remove samples, as if they had never been learned; exact. A class without samples is removed.
@@ -288,7 +309,9 @@ class IF2Net:
         other = IF2Net(self.config)
         other.feature_names, other.backbone = self.feature_names, self.backbone
         tweaks = self.tweaks if self.config.representation == "first" else ()
-        other._state = State(encoder=self.encoder, tweaks=tweaks, decision=self._empty_decision(self.encoder))
+        other._state = State(
+            self.labels.fork(), encoder=self.encoder, tweaks=tweaks, decision=self._empty_decision(self.encoder)
+        )
         return other
 
     def merge(self, other: IF2Net) -> IF2Net:
@@ -315,11 +338,10 @@ class IF2Net:
             assert theirs.encoder is not None
             assert theirs.decision is not None
             self._check_mergeable(other)
-            labels = self.labels.extended(np.array(theirs.labels.known, dtype=object))
-            columns = torch.from_numpy(labels.columns(np.array(theirs.labels.known, dtype=object)))
+            labels, columns = self.labels.joined(theirs.labels)
             decision = self.decision or self._empty_decision(theirs.encoder)
             with uninterrupted():
-                decision.merge(theirs.decision, columns.to(self._device), len(labels))
+                decision.merge(theirs.decision, torch.from_numpy(columns).to(self._device), len(labels))
                 self.config = self._with_encoder_of(other)
                 self.feature_names = self.feature_names or other.feature_names
                 self.backbone = self.backbone or other.backbone
@@ -470,6 +492,7 @@ class IF2Net:
                 "library": __version__,
                 "config": self.config.as_dict(),
                 "classes": list(self.labels.known),
+                "renamed": list(self.labels.renamed.items()),
                 "tasks": self.tasks,
                 "identity": self._state.identity,
                 "merged": sorted(self._state.merged),
@@ -490,7 +513,7 @@ class IF2Net:
         try:
             _check_header(header)
             net = cls(Config.of(**{**header["config"], "device": device}))
-            net.restore(tensors, header["classes"], header["tasks"])
+            net.restore(tensors, Labels.restored(header["classes"], header["renamed"]), header["tasks"])
             net._state = replace(net._state, identity=header["identity"], merged=frozenset(header["merged"]))
             net.feature_names, net.backbone = header["feature_names"], header["backbone"]
             assert net.encoder is not None
@@ -520,13 +543,12 @@ class IF2Net:
         """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
         return dict(self.decision.solved_tensors()) if self.decision is not None else {}
 
-    def restore(self, tensors: dict[str, Tensor], classes: Sequence[Any], tasks: int) -> None:
+    def restore(self, tensors: dict[str, Tensor], labels: Labels, tasks: int) -> None:
         """Take over the state of another learner of the same configuration from its `tensors`.
 
         They are checked first, so that a file cannot ask for more memory than its own tensors take.
         """
-        labels, dtype = Labels.restored(classes), self.config.torch_dtype
-        self.config = self.config.for_samples(None)
+        dtype, self.config = self.config.torch_dtype, self.config.for_samples(None)
         shape = self.config.shape
         features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
@@ -705,11 +727,13 @@ class IF2Net:
 
 def _check_header(header: dict[str, Any]) -> None:
     """Raise an error unless the fields of the header of a model have the right types."""
-    names, backbone = header.get("feature_names", 0), header.get("backbone", 0)
+    names, backbone, renamed = header.get("feature_names", 0), header.get("backbone", 0), header.get("renamed")
     right = {
         "library": isinstance(header.get("library"), str),
         "config": isinstance(header.get("config"), dict),
         "classes": isinstance(header.get("classes"), list),
+        "renamed": isinstance(renamed, list)
+        and all(isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int for pair in renamed),
         "tasks": type(header.get("tasks")) is int and header["tasks"] >= 0,
         "identity": isinstance(header.get("identity", 0), str | None),
         "merged": isinstance(header.get("merged"), list) and all(isinstance(name, str) for name in header["merged"]),

@@ -72,6 +72,47 @@ def test_keeping_some_columns_drops_the_other_labels():
     assert Labels(["c", "a", "b"]).keep([0, 2]).known == ("c", "b")
 
 
+def test_a_renamed_class_keeps_its_hash_and_a_new_class_of_the_old_name_gets_another():
+    before = Labels().extended(np.array(["jay", "owl"]))
+    after = before.rename({"owl": "barn owl"})
+    assert after.hashes.tolist() == before.hashes.tolist()
+    again = after.extended(np.array(["owl"]))
+    assert len(set(again.hashes.tolist())) == 3
+    assert after.fork().extended(np.array(["owl"])).hashes.tolist() == again.hashes[2:].tolist()
+    assert again.rename({"owl": "barn owl", "barn owl": "owl"}).hashes.tolist() == again.hashes.tolist()
+    assert after.rename({"barn owl": "owl"}).renamed == {}
+
+
+def test_classes_of_two_learners_are_the_same_if_their_first_names_are():
+    early = Labels(["jay", "owl"])
+    renamed = early.rename({"owl": "barn owl"})
+    joined, columns = renamed.joined(Labels(["wren", "owl"]))
+    assert (joined.known, columns.tolist()) == (("jay", "barn owl", "wren"), [2, 1])
+    assert early.joined(renamed)[0].known == early.known
+    assert Labels().joined(renamed)[0].hashes.tolist() == renamed.keep([1, 0]).hashes.tolist()
+    with pytest.raises(InputError, match="Both learners have a class 'barn owl', but it is not the same class"):
+        renamed.joined(Labels(["barn owl"]))
+
+
+def test_classes_of_another_kind_are_joined_where_renaming_tells_what_they_are():
+    renamed = Labels([0, 1]).rename({0: "owl", 1: "jay"})
+    assert renamed.joined(Labels([1]))[1].tolist() == [1]
+    with pytest.raises(InputError, match="cannot be mixed"):
+        renamed.joined(Labels([2]))
+
+
+def test_a_removed_class_leaves_no_name():
+    assert Labels(["jay", "owl"]).rename({"owl": "barn owl"}).keep([0]).renamed == {}
+
+
+@pytest.mark.parametrize(
+    "renamed", [[["a", 2**63]], [[["a"], 1]], [["a", 1], ["b", 1]], [["a", int(Labels(["owl"]).hashes[0])]]]
+)
+def test_hashes_of_a_file_that_cannot_be_are_refused(renamed):
+    with pytest.raises(InputError):
+        Labels.restored(["owl", "a", "b"], renamed)
+
+
 def test_unknown_labels_have_no_column():
     with pytest.raises(InputError, match=r"never been learned: 'wren'\.$"):
         Labels(["owl"]).columns(np.array(["owl", "wren"]))

@@ -19,6 +19,7 @@ from if2net.cluster.readers import Reader
 from if2net.config import Config
 from if2net.errors import IF2NetError
 from if2net.files import cache_folder
+from if2net.labels import Labels
 from if2net.learner import IF2Net
 from if2net.tables import Arrays, Columns
 
@@ -32,17 +33,17 @@ class PackedLearner:
 
     config: Config
     arrays: Arrays
-    classes: tuple[Any, ...]
+    labels: Labels
 
     @classmethod
     def of(cls, net: IF2Net) -> PackedLearner:
         arrays = {name: tensor.cpu().numpy() for name, tensor in net.tensors().items()}
-        return cls(net.config, arrays, net.labels.known)
+        return cls(net.config, arrays, net.labels)
 
     def unpack(self, device: str) -> IF2Net:
         """Return the learner on a device. The arrays are copied, because those in Ray's store are read-only."""
         net = IF2Net(replace(self.config, device=device))
-        net.restore({name: torch.tensor(array) for name, array in self.arrays.items()}, self.classes, tasks=1)
+        net.restore({name: torch.tensor(array) for name, array in self.arrays.items()}, self.labels, tasks=1)
         return net
 
 

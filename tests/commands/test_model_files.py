@@ -1,4 +1,4 @@
-"""`if2net forget`, `fork` and `merge-models`, and the JSON answers of the commands for models."""
+"""`if2net rename`, `forget`, `fork` and `merge-models`, and the JSON answers of the commands for models."""
 
 import json
 import shutil
@@ -74,6 +74,46 @@ def test_learn_and_info_answer_in_json(folder):
     assert sum(described["samples_per_class"]) == 1797
     assert (described["features"], described["tasks"], described["backbone"]) == (64, 3, None)
     assert if2net("learn", folder / "low.if2", folder / "high.csv", "--quiet") == ""
+
+
+# ---------------------------------------------------------------------- rename
+
+
+def test_classes_are_renamed_and_learn_and_forget_under_their_new_names(folder):
+    names = [word for digit in range(4) for word in (digit, f"digit {digit}")]
+    answer = answered("rename", folder / "low.if2", *names, "--quiet")
+    assert answer["renamed"][0] == [0, "digit 0"]
+    assert answer["classes"] == names[1::2]
+    for name in ("low", "middle"):
+        table = (folder / f"{name}.csv").read_text().splitlines()
+        words = [line.rpartition(",") for line in table[1:]]
+        text = [f"{features},digit {label}" for features, _, label in words]
+        (folder / f"{name}.csv").write_text("\n".join([table[0], *text]))
+    if2net("learn", folder / "low.if2", folder / "middle.csv")
+    assert answered("forget", folder / "low.if2", folder / "low.csv")["samples"] == 544
+
+
+def test_names_can_be_swapped_and_numbers_stay_numbers(folder):
+    assert "Renamed 0 to 1." in if2net("rename", folder / "low.if2", 0, 1, 1, 0)
+    assert if2net("rename", folder / "low.if2", "--quiet", 3, 30) == ""
+    assert load(folder / "low.if2").classes_.tolist() == [0, 1, 2, 30]
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ([0], "The class '0' has no new name"),
+        ([7, "seven"], "There is no class '7'"),
+        ([0, "zero"], "kinds number and text cannot be mixed"),
+        ([0, 1], "Two classes would have the name 1"),
+        ([0, 7, 0, 8], "named twice"),
+    ],
+)
+def test_names_that_cannot_be_given_leave_the_model_unchanged(names, sentence, folder):
+    before = (folder / "low.if2").read_bytes()
+    with pytest.raises(IF2NetError, match=sentence):
+        if2net("rename", folder / "low.if2", *names)
+    assert (folder / "low.if2").read_bytes() == before
 
 
 # ---------------------------------------------------------------------- forget

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from if2net.config import Config
+from if2net.labels import Labels
 from if2net.learner import IF2Net
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 
@@ -53,7 +54,7 @@ class IF2NetMethod(Method):
         return self.net.tensors()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        self.net.restore(tensors, range(len(tensors["total.counts"])), self.tasks)
+        self.net.restore(tensors, Labels(range(len(tensors["total.counts"]))), self.tasks)
 
     def costs(self) -> Costs:
         tensors = self.tensors()
