@@ -373,6 +373,15 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier
     return _wrap(learner, IF2NetClassifier(**parameters, config=further or None, random_state=learner.config.seed))
 
 
+def learner_of(model: IF2NetClassifier | IF2Net) -> IF2Net:
+    """Return the learner inside a model; an empty one for a classifier that has learned nothing."""
+    if isinstance(model, IF2Net):
+        return model
+    if not isinstance(model, IF2NetClassifier):
+        raise InputError(f"The model must be an IF2NetClassifier or an IF2Net, not {type(model).__name__}.")
+    return getattr(model, "learner_", None) or IF2Net()
+
+
 def _targets(y: Any, count: int) -> np.ndarray:
     labels = inputs.labels(y if isinstance(y, Tensor | list | tuple) else column_or_1d(y, warn=True), count)
     floats = [label for label in labels.tolist() if isinstance(label, float)]

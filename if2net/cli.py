@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from if2net.commands.answer import printable
 from if2net.commands.evaluate import evaluate
+from if2net.commands.export import export
 from if2net.commands.forget import forget
 from if2net.commands.info import info
 from if2net.commands.innate import innate
@@ -31,7 +32,8 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-PANELS = {"Your model": (learn, predict, evaluate, info, rename, forget, fork, merge_models), "The study": STUDY}
+YOURS = (learn, predict, evaluate, info, rename, forget, fork, merge_models, export)
+PANELS = {"Your model": YOURS, "The study": STUDY}
 EXAMPLES = {
     learn: "if2net learn birds.if2 today/",
     predict: "if2net predict birds.if2 unknown/*.jpg",
@@ -41,6 +43,7 @@ EXAMPLES = {
     forget: "if2net forget birds.if2 withdrawn/",
     fork: "if2net fork birds.if2 laboratory.if2",
     merge_models: "if2net merge-models joined.if2 birds.if2 laboratory.if2",
+    export: "if2net export birds.if2 birds.onnx",
     run: "if2net run fashion-mnist-10/5 -m if2net -m ewc --data data/",
     merge: "if2net merge machine-1/ machine-2/ --out all/",
 }

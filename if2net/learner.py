@@ -21,11 +21,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import contents, forks, inputs, modelfile, pictures
+from if2net import contents, forks, inputs, modelfile, pictures, rounding
 from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
-from if2net.decision import RULES, DecisionLayer, Report, Task
+from if2net.decision import PREDICTS_ONLY, RULES, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError
@@ -148,6 +148,7 @@ class IF2Net:
             This learner.
         """
         with self._lock:
+            self._check_learns()
             config = self.config
             try:
                 if inputs.is_batches(X, y):
@@ -306,6 +307,7 @@ class IF2Net:
         """Return a learner with the same frozen encoder that has learned nothing, to be merged later."""
         if self.encoder is None:
             raise InputError("A learner without an encoder cannot be forked; let it learn something first.")
+        self._check_learns()
         other = IF2Net(self.config)
         other.feature_names, other.backbone = self.feature_names, self.backbone
         tweaks = self.tweaks if self.config.representation == "first" else ()
@@ -379,7 +381,13 @@ class IF2Net:
         if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
             raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
 
+    def _check_learns(self) -> None:
+        """Raise an error if this learner only predicts."""
+        if self.predicts_only:
+            raise InputError(PREDICTS_ONLY)
+
     def _check_exact(self, verb: str) -> None:
+        self._check_learns()
         if not RULES[self.config.rule].exact or self.config.representation != "first":
             raise ConfigurationError(
                 f"Only the analytic rule with one frozen representation can {verb} exactly; this learner has "
@@ -476,6 +484,24 @@ class IF2Net:
                 self._state = replace(self._state, solution=solution)
         return solution
 
+    def predictor(self, device: str | None = None) -> IF2Net:
+        """Return a learner that only predicts: with the encoder, β and the temperature, without the statistics.
+
+        Its file is much smaller. It cannot learn, forget or merge.
+
+        Parameters
+        ----------
+        device : str, optional
+            Where it predicts. The default is the device of this learner.
+        """
+        with self._lock:
+            decision, dtype = self._learned(), self.config.torch_dtype
+            other = IF2Net(replace(self.config, device=device or self.config.device))
+            tensors = self.frozen_tensors() | dict(fixed_tensors(decision, dtype))
+            other.restore(tensors, self.labels, self.tasks, predicts_only=True)
+            other.feature_names, other.backbone = self.feature_names, self.backbone
+        return other
+
     def _present(self) -> IF2Net:
         """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
         with self._lock:
@@ -484,11 +510,24 @@ class IF2Net:
 
     # ------------------------------------------------------------------ files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the learner to a file, whole or not at all. The learner stays exactly as it is."""
+    def save(self, path: str | os.PathLike[str], *, int8: bool = False) -> None:
+        """Write the learner to a file, whole or not at all. The learner stays exactly as it is.
+
+        Parameters
+        ----------
+        path : path-like
+            The model file.
+        int8 : bool, default=False
+            Round the weights to eight bits; only for a learner that only predicts, see `predictor`.
+        """
+        if int8 and not self.predicts_only:
+            raise ConfigurationError("Only a learner that only predicts can be rounded; call predictor() first.")
         with self._lock:
             tensors = self.tensors() | self.solved_tensors()
+            if int8:
+                tensors = rounding.rounded(tensors)
             header = {
+                "predicts_only": self.predicts_only,  # first, so that the beginning of a file shows its kind
                 "library": __version__,
                 "config": self.config.as_dict(),
                 "classes": list(self.labels.known),
@@ -513,7 +552,8 @@ class IF2Net:
         try:
             _check_header(header)
             net = cls(Config.of(**{**header["config"], "device": device}))
-            net.restore(tensors, Labels.restored(header["classes"], header["renamed"]), header["tasks"])
+            labels, only = Labels.restored(header["classes"], header["renamed"]), header["predicts_only"]
+            net.restore(rounding.exact(tensors) if only else tensors, labels, header["tasks"], only)
             net._state = replace(net._state, identity=header["identity"], merged=frozenset(header["merged"]))
             net.feature_names, net.backbone = header["feature_names"], header["backbone"]
             assert net.encoder is not None
@@ -543,7 +583,7 @@ class IF2Net:
         """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
         return dict(self.decision.solved_tensors()) if self.decision is not None else {}
 
-    def restore(self, tensors: dict[str, Tensor], labels: Labels, tasks: int) -> None:
+    def restore(self, tensors: dict[str, Tensor], labels: Labels, tasks: int, predicts_only: bool = False) -> None:
         """Take over the state of another learner of the same configuration from its `tensors`.
 
         They are checked first, so that a file cannot ask for more memory than its own tensors take.
@@ -558,7 +598,7 @@ class IF2Net:
         count = tasks if self.config.representation == "per-task" else 1
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
             raise ModelFileError(f"It does not hold the representations of {tasks:,} tasks.")
-        width, rule = encoder.config.width(features), RULES[self.config.rule]
+        width, rule = encoder.config.width(features), Fixed if predicts_only else RULES[self.config.rule]
         parts = encoder.config.contents(features, dtype)
         parts |= {
             f"tweak.{n}.{layer}": Part(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
@@ -571,7 +611,7 @@ class IF2Net:
         there = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
         encoder.restore(there)
         tweaks = tuple([there[f"tweak.{task}.{layer}"] for layer in range(len(layers))] for task in range(count))
-        decision = self._empty_decision(encoder)
+        decision = rule(width, self.config.rule_config(), dtype, self._device)
         decision.restore({**tensors, **there})
         members = tensors["members"] if rule.exact else no_members()
         self._replace(State(labels, encoder, tweaks, tasks=tasks, members=members), decision=decision)
@@ -626,6 +666,11 @@ class IF2Net:
     def samples(self) -> int:
         """The number of samples learned and not forgotten."""
         return 0 if self.decision is None else self.decision.total.samples
+
+    @property
+    def predicts_only(self) -> bool:
+        """Whether it has no statistics, so that it cannot learn, forget or merge."""
+        return self.decision is not None and not self.decision.learns
 
     @property
     def _device(self) -> torch.device:
@@ -729,6 +774,7 @@ def _check_header(header: dict[str, Any]) -> None:
     """Raise an error unless the fields of the header of a model have the right types."""
     names, backbone, renamed = header.get("feature_names", 0), header.get("backbone", 0), header.get("renamed")
     right = {
+        "predicts_only": isinstance(header.get("predicts_only"), bool),
         "library": isinstance(header.get("library"), str),
         "config": isinstance(header.get("config"), dict),
         "classes": isinstance(header.get("classes"), list),

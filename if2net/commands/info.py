@@ -19,7 +19,7 @@ def info(
     net = IF2Net.load(model, device)
     assert net.encoder is not None
     assert net.decision is not None
-    unused = net.free_share() if len(net.classes) else 1.0
+    unused = None if net.predicts_only else net.free_share() if len(net.classes) else 1.0
     counts = net.decision.counts.tolist()
     per_class = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
     facts = {
@@ -30,7 +30,9 @@ def info(
         **(_backbone(net.backbone["text"], net.backbone["identity"]) if net.backbone else {}),
         "rule": net.config.rule,
         "tasks": f"{net.tasks:,}",
-        "unused": f"{unused:.0%} of the width: no sample has these directions yet (tr(P)/S)",
+        "unused": "unknown: this model only predicts"
+        if unused is None
+        else f"{unused:.0%} of the width: no sample has these directions yet (tr(P)/S)",
         "samples": f"{net.samples:,}",
         "classes": f"{len(net.classes):,}",
     }
@@ -48,16 +50,14 @@ def info(
         "rule": net.config.rule,
         "tasks": net.tasks,
         "unused": unused,
+        "predicts_only": net.predicts_only,
     }
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=False)
 
 
 def _backbone(text: str, identity: str) -> dict[str, str]:
     """Return the lines on the backbone. Its weights have a licence of their own."""
-    from if2net.encoder import INNATE
-    from if2net.images.backbones import efficientnet, registry
+    from if2net.images.backbones.registry import licence_of
 
-    name, _ = registry.split(text)
-    licence = efficientnet.LICENCE if name in efficientnet.SIZES else "that of their publisher"
-    own = name in ("pixels", *INNATE)
-    return {"backbone": f"{text} ({identity[:8]})"} | ({} if own else {"weights": f"licence: {licence}"})
+    licence = licence_of(text)
+    return {"backbone": f"{text} ({identity[:8]})"} | ({"weights": f"licence: {licence}"} if licence else {})

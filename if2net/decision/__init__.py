@@ -1,6 +1,7 @@
 """Algorithm 2, decision making: the output layer. It does not use files or the screen."""
 
 from if2net.decision.analytic import Analytic
+from if2net.decision.fixed import PREDICTS_ONLY, Fixed, fixed_tensors
 from if2net.decision.gradient import ElasticGradient, Gradient
 from if2net.decision.layer import DecisionLayer, Progress, Report, RuleConfig, Task
 
@@ -10,4 +11,16 @@ RULES: dict[str, type[DecisionLayer]] = {
     "ewc": ElasticGradient,
 }
 
-__all__ = ["RULES", "Analytic", "DecisionLayer", "Gradient", "Progress", "Report", "RuleConfig", "Task"]
+__all__ = [
+    "PREDICTS_ONLY",
+    "RULES",
+    "Analytic",
+    "DecisionLayer",
+    "Fixed",
+    "Gradient",
+    "Progress",
+    "Report",
+    "RuleConfig",
+    "Task",
+    "fixed_tensors",
+]

@@ -85,13 +85,14 @@ class DecisionLayer(ABC):
     """
 
     exact: ClassVar[bool] = False  # whether forgetting and merging equal training on the remaining or joined data
+    learns: ClassVar[bool] = True  # whether it keeps statistics; without them it only predicts
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
         self.config = config
         self.dtype, self.device = dtype, device
-        self.total = Statistics(width, dtype, device)
+        self.total = Statistics(width, dtype, device, gram=self.learns)
         self.features = thinning(width, CHOOSING_FEATURES)
-        self.held = Statistics(len(range(width)[self.features]), dtype, device)
+        self.held = Statistics(len(range(width)[self.features]), dtype, device, gram=self.learns)
         self.class_hashes: Callable[[], np.ndarray] | None = None  # `Labels.hashes` of the classes
         self._temperature: float | None = None
 

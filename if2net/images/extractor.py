@@ -100,11 +100,15 @@ class Extractor:
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         """Turn N×H×W×3 bytes into N×d features."""
         with torch.inference_mode():
-            images = self.preprocessing(torch.from_numpy(pixels).to(self.device))
-            features = self._pooled(images)
-            if self.options.flip:
-                features = (features + self._pooled(images.flip(3))) / 2
-            return features.float().cpu().numpy()
+            return self.features(torch.from_numpy(pixels).to(self.device)).cpu().numpy()
+
+    def features(self, pixels: Tensor) -> Tensor:
+        """Return the features of N×H×W×3 bytes on the device of the backbone."""
+        images = self.preprocessing(pixels)
+        features = self._pooled(images)
+        if self.options.flip:
+            features = (features + self._pooled(images.flip(3))) / 2
+        return features.float()
 
     def _pooled(self, images: Tensor) -> Tensor:
         return torch.cat([self._vector(values, len(images)) for values in self._maps(images)], dim=1)

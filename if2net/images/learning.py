@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from if2net.classifier import IF2NetClassifier
+from if2net.classifier import IF2NetClassifier, learner_of
 from if2net.config import resolve_device
 from if2net.errors import InputError
 from if2net.images.folders import ImageFiles, ImageFolders, list_classes, list_images
@@ -130,7 +130,7 @@ def learn_images(
     >>> predict_images(classifier, folder / "new.png", device="cpu").predictions
     array(['red'], dtype='<U4')
     """
-    net = _learner(model)
+    net = learner_of(model)
     labels, left_out = list_classes(_paths(folders))
     if show is not None:
         show(0, len(labels), LOADING)
@@ -181,8 +181,8 @@ def predict_images(
     --------
     learn_images : Learn folders of images; has an example of both functions.
     """
-    net = _learner(model)
-    if net is None or not len(net.classes):
+    net = learner_of(model)
+    if not len(net.classes):
         raise InputError("The model has learned nothing yet; call learn_images first.")
     net = net._present()  # one model for all blocks, even if another thread learns
     images = images_to_predict(net, _paths(paths), backbone, device, show)
@@ -204,15 +204,6 @@ def images_to_predict(
         show(0, len(files), LOADING)
     extractor, _ = extractor_for(net, backbone, resolve_device(device))
     return ImageFiles(files, extractor, show, left_out)
-
-
-def _learner(model: IF2NetClassifier | IF2Net) -> IF2Net | None:
-    """Return the learner inside a model; None for a classifier that has learned nothing."""
-    if isinstance(model, IF2Net):
-        return model
-    if not isinstance(model, IF2NetClassifier):
-        raise InputError(f"The model must be an IF2NetClassifier or an IF2Net, not {type(model).__name__}.")
-    return getattr(model, "learner_", None)
 
 
 def _paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 import if2net
-from if2net import cluster, errors
+from if2net import cluster, errors, export
 
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
     *(f"if2net.{name}" for name in if2net.__all__ if name[0] != "_"),
     *(f"if2net.cluster.{name}" for name in cluster.__all__),
+    *(f"if2net.export.{name}" for name in export.__all__),
     *(
         f"if2net.errors.{name}"
         for name, value in vars(errors).items()

@@ -1,5 +1,6 @@
 """The programs in examples/ run as a newcomer would run them."""
 
+import os
 import re
 import subprocess
 import sys
@@ -58,3 +59,45 @@ def test_a_method_of_ones_own_is_compared(run):
     accuracy = {name: float(acc) for name, acc in re.findall(r"^(\w+) +([\d.]+) +[-+]", output, re.MULTILINE)}
     assert accuracy["if2net"] > 90
     assert accuracy["if2net"] > accuracy["slower"] + 20
+
+
+def test_annotations_of_label_studio_are_learned_corrected_and_withdrawn(run):
+    output = run("label_studio_backend.py")
+    assert "annotation 1: gren\nannotation 2: green\n" in output
+    assert output.endswith("deleted: blue, red\n")
+
+
+MLFLOW = {
+    "__init__": "from mlflow import models, pyfunc",
+    "models": "chosen = []\nset_model = chosen.append",
+    "pyfunc": """
+import runpy, shutil
+from pathlib import Path
+from types import SimpleNamespace
+from mlflow import models
+
+class PythonModel: ...
+
+def save_model(path, python_model, artifacts):
+    Path(path).mkdir()
+    shutil.copy(python_model, Path(path, "code.py"))
+    for name, file in artifacts.items():
+        shutil.copy(file, Path(path, name))
+
+def load_model(path):
+    runpy.run_path(str(Path(path, "code.py")))
+    model = models.chosen[-1]
+    context = SimpleNamespace(artifacts={"model": str(Path(path, "model"))})
+    model.load_context(context)
+    return SimpleNamespace(predict=lambda data: model.predict(context, data))
+""",
+}
+
+
+def test_a_model_goes_through_mlflow(run, tmp_path, monkeypatch):
+    """A stand-in for the package mlflow, which is large, saves and loads like its models from code."""
+    (tmp_path / "mlflow").mkdir()
+    for name, code in MLFLOW.items():
+        (tmp_path / "mlflow" / f"{name}.py").write_text(code)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert float(re.search(r"samples: ([\d.]+)", run("mlflow_model.py"))[1]) > 0.98

@@ -41,7 +41,7 @@ class OnnxBackbone(Backbone):
                 "network with such an input."
             )
         shape = inputs[0].shape
-        self.name = path.name
+        self.path, self.name = path, path.name
         self.fingerprint = _fingerprint(path)
         self._outputs = [output.name for output in self._session.get_outputs()]
         self.depths = len(self._outputs)

@@ -60,3 +60,11 @@ def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
         )
     error = unknown("backbone", name, NAMES)
     raise ConfigurationError(f"{error} Others: {OTHERS}.")
+
+
+def licence_of(text: str) -> str | None:
+    """Return the licence of the weights of a backbone; None for the backbones that are part of if2net."""
+    name, _ = split(text)
+    if name in ("pixels", *INNATE):
+        return None
+    return efficientnet.LICENCE if name in efficientnet.SIZES else "that of their publisher"

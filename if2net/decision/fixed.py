@@ -1,0 +1,61 @@
+"""An output layer without statistics: it predicts, and never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from if2net.contents import Contents, Part
+from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
+from if2net.decision.statistics import MOST_SAMPLES
+from if2net.errors import InputError
+
+PREDICTS_ONLY = (
+    "This model only predicts: it was exported without the statistics that learning, forgetting and merging need. "
+    "Use the model that it was exported from."
+)
+
+
+class Fixed(DecisionLayer):
+    """β and the temperature of another layer. G, by far the largest part of a wide model, is not kept."""
+
+    learns = False
+
+    def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
+        super().__init__(width, config, dtype, device)
+        self._beta = torch.zeros(width, 0, dtype=dtype, device=device)
+
+    @property
+    def beta(self) -> Tensor:
+        return self._beta
+
+    def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
+        raise InputError(PREDICTS_ONLY)
+
+    def free_share(self) -> float:
+        raise InputError(PREDICTS_ONLY)
+
+    def tensors(self) -> Iterator[tuple[str, Tensor]]:
+        return fixed_tensors(self, self.dtype)
+
+    @classmethod
+    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+        return {
+            "beta": Part((width, classes), dtype),
+            "counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
+            "temperature": Part((1,), torch.float64, least=torch.finfo(torch.float64).tiny),
+        }
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        self.grow(tensors["beta"].shape[1])
+        self.total.counts = tensors["counts"].to(self.device)
+        self._beta, self._temperature = tensors["beta"].to(self.device), float(tensors["temperature"])
+
+
+def fixed_tensors(layer: DecisionLayer, dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
+    """Yield what predicting with a layer needs, by name, and the number of samples per class."""
+    yield "beta", layer.beta.to(dtype)
+    yield "counts", layer.counts.clone()  # learning changes them in place
+    yield "temperature", torch.tensor([layer.temperature], dtype=torch.float64)

@@ -1,0 +1,90 @@
+"""`if2net export`: ONNX graphs and files that only predict."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from typer.testing import CliRunner
+
+from if2net import load
+from if2net.cli import app
+from if2net.errors import ConfigurationError, InputError, OutputError
+
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
+
+
+def if2net(*words):
+    """Return what the command prints, or raise its error."""
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture
+def folder(tmp_path, new_classifier):
+    """A model of digits and the table of its samples."""
+    frame = load_digits(as_frame=True).frame
+    frame.to_csv(tmp_path / "digits.csv", index=False)
+    new_classifier().fit(frame.drop(columns="target"), frame.target).save(tmp_path / "digits.if2")
+    return tmp_path
+
+
+def test_a_model_becomes_an_onnx_graph(folder):
+    answer = json.loads(if2net("export", folder / "digits.if2", folder / "digits.onnx", "--json"))
+    jsonschema.validate(answer, SCHEMA)
+    assert answer["bytes"] == (folder / "digits.onnx").stat().st_size
+    X = load_digits().data.astype(np.float32)
+    predicted = onnxruntime.InferenceSession(folder / "digits.onnx").run(["label"], {"X": X})[0]
+    assert predicted.tolist() == load(folder / "digits.if2").predict(load_digits(as_frame=True).data).tolist()
+    assert if2net("export", folder / "digits.if2", folder / "digits.onnx", "--quiet") == ""  # replaces its own kind
+
+
+@pytest.mark.parametrize("int8", [[], ["--int8"]])
+def test_a_small_model_predicts_and_is_described_but_does_not_learn(int8, folder):
+    small = folder / "small.if2"
+    output = if2net("export", folder / "digits.if2", small, "--predict-only", *int8)
+    assert f"{small} has 0.0 MB, and {folder / 'digits.if2'} has " in output
+    if2net("export", folder / "digits.if2", small, "--predict-only", *int8, "--quiet")
+    described = json.loads(if2net("info", small, "--json"))
+    jsonschema.validate(described, SCHEMA)
+    assert (described["predicts_only"], described["unused"], described["samples"]) == (True, None, 1797)
+    assert "only predicts" in if2net("info", small)
+    evaluated = json.loads(if2net("evaluate", small, folder / "digits.csv", "--json", "--quiet"))
+    assert evaluated["accuracy"] > 0.9
+    assert if2net("predict", small, folder / "digits.csv", "--label", "target").count("\n") == 1798
+    before = small.read_bytes()
+    for words in (["learn", small, folder / "digits.csv"], ["forget", small, folder / "digits.csv"]):
+        with pytest.raises(InputError, match="only predicts"):
+            if2net(*words)
+    with pytest.raises(InputError, match="only predicts"):
+        if2net("merge-models", folder / "all.if2", folder / "digits.if2", small)
+    assert small.read_bytes() == before
+
+
+@pytest.mark.parametrize(("name", "more"), [("x.onnx", []), ("x.if2", ["--predict-only"])])
+def test_other_files_are_replaced_only_by_force(name, more, folder):
+    for content in (b"notes", (folder / "digits.if2").read_bytes()):
+        (folder / name).write_bytes(content)
+        with pytest.raises(OutputError, match="does not look like a file of this command; choose another OUT"):
+            if2net("export", folder / "digits.if2", folder / name, *more)
+        assert (folder / name).read_bytes() == content
+    if2net("export", folder / "digits.if2", folder / name, *more, "--force")
+    assert (folder / name).read_bytes() != content
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["m.if2"], ["m.onnx", "--predict-only"], ["m.onnx", "--int8"], ["m.if2", "--predict-only", "--backbone", "x"]],
+)
+def test_options_that_do_not_fit_write_nothing(words, folder):
+    before = sorted(folder.iterdir())
+    with pytest.raises(ConfigurationError):
+        if2net("export", folder / "digits.if2", folder / words[0], *words[1:])
+    assert sorted(folder.iterdir()) == before
