@@ -13,6 +13,7 @@ import numpy as np
 from if2net import IF2Net, load
 from if2net.export import to_onnx, to_predictor
 from if2net.files import write_text
+from if2net.study.bench.results import environment
 from if2net.study.data import load_dataset
 
 WRITERS = {
@@ -49,9 +50,10 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=10_000, help="training samples, the first ones")
     parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
-    report = {name: measure(name, arguments.samples) for name in arguments.datasets.split(",")}
+    measured = {name: measure(name, arguments.samples) for name in arguments.datasets.split(",")}
+    report = {"samples": arguments.samples, "environment": environment("cpu"), "datasets": measured}
     print(json.dumps(report, indent=1))
-    write_text(arguments.out, json.dumps({"samples": arguments.samples, **report}, indent=1) + "\n")
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
