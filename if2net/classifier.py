@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import weakref
@@ -300,28 +301,24 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         return Config.of(**parameters, **further, seed=int(seed))
 
     def _learn(self, learner: IF2Net, X: Any, y: Any, *, reset: bool) -> IF2NetClassifier:
-        before = dict(vars(self))
-        try:
-            if inputs.is_batches(X, y):
-                learner.learn(X)
-                if reset:
-                    self._remember_features(learner)
-            elif y is None:
-                raise InputError(
-                    "This IF2NetClassifier estimator requires y to be passed, but the target y is None; "
-                    "give labels, or an iterable of (X, y) batches as X."
-                )
-            else:
-                samples = self._validated(X, reset=reset)
-                learner.learn(samples, _targets(y, len(samples)))
-                names = getattr(self, "feature_names_in_", None)
-                learner.feature_names = None if names is None else list(names)
-            self.learner_ = learner
-        except BaseException:
-            for name in vars(self).keys() - before.keys():
-                delattr(self, name)
-            self.__dict__.update(before)  # never without learner_, which other threads may be using
-            raise
+        after = copy.copy(self)  # until everything is learned, other threads use the classifier as it was
+        if inputs.is_batches(X, y):
+            learner.learn(X)
+            if reset:
+                after._remember_features(learner)
+        elif y is None:
+            raise InputError(
+                "This IF2NetClassifier estimator requires y to be passed, but the target y is None; "
+                "give labels, or an iterable of (X, y) batches as X."
+            )
+        else:
+            samples = after._validated(X, reset=reset)
+            learner.learn(samples, _targets(y, len(samples)))
+            names = getattr(after, "feature_names_in_", None)
+            learner.feature_names = None if names is None else list(names)
+        if reset:
+            after.learner_ = learner
+            self.__dict__ = after.__dict__
         return self
 
     def _remember_features(self, learner: IF2Net) -> None:

@@ -127,6 +127,7 @@ def locked(
         with suppress(OSError):  # a full disk; the name is only for messages
             held.truncate()
             held.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
+            lock.chmod(NEW_FILE_MODE)  # whatever the umask: other users wait for it, too
         yield
     finally:
         if held is not None:

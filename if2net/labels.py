@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -157,6 +158,10 @@ def check(labels: Sequence[Any]) -> None:
     for label in labels if kinds == {"text"} else ():
         if label.endswith("\0"):
             raise InputError(f"The label {label!r} ends in a NUL character; remove the character from the labels.")
+        if re.search("[\ud800-\udc7f\udd00-\udfff]", label):  # the rest stands for bytes of names of folders
+            raise InputError(
+                f"The label {label!r} is not valid text, and no file could hold it; write it in another way."
+            )
     if kinds == {"number"}:
         # Beyond 2⁵³ two whole numbers can be the same float.
         most = 2**53 if any(isinstance(label, float) for label in labels) else 2**63 - 1

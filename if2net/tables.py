@@ -366,7 +366,7 @@ def _check_first_line(path: Path) -> None:
     """Raise an error if a CSV file is in UTF-16, or has another separator."""
     with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
         line = file.readline(1 << 20)
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")):  # the mark of UTF-16
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in line:  # the mark of UTF-16, or UTF-16 without it
         raise InputError(UTF_8)
     separators = {b",": "commas", b"\t": "tabs", b";": "semicolons"}
     wanted = b"\t" if _is_tsv(path) else b","

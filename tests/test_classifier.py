@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from if2net import IF2NetClassifier, load
+from if2net import IF2Net, IF2NetClassifier, load
 from if2net.decision.statistics import Statistics
 from if2net.errors import ConfigurationError, InputError
 
@@ -222,6 +222,20 @@ def test_other_threads_can_predict_at_any_moment_of_a_refused_partial_fit(new_cl
         sys.settrace(tracer)
     assert len(fitted) > 10
     assert all(fitted)
+
+
+def test_other_threads_predict_with_the_old_model_until_a_fit_is_complete(new_classifier, digits, monkeypatch):
+    X, y = digits
+    classifier = new_classifier().fit(X[:100], y[:100])
+    expected, learn = classifier.predict(X[:5]).tolist(), IF2Net.learn
+
+    def look_and_learn(*arguments):
+        assert classifier.predict(X[:5]).tolist() == expected  # as another thread would
+        return learn(*arguments)
+
+    monkeypatch.setattr(IF2Net, "learn", look_and_learn)
+    classifier.fit(X[:100, :7], y[:100])
+    assert classifier.n_features_in_ == 7
 
 
 # ---------------------------------------------------------------------- parameters and copies

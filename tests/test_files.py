@@ -345,6 +345,17 @@ def test_the_lock_that_a_killed_process_of_another_user_left_is_free():
         assert os.listdir(folder) == ["new"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_other_users_can_wait_for_a_lock_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        with locked(tmp_path / "m.if2"):
+            (lock,) = tmp_path.iterdir()
+            assert stat.S_IMODE(lock.stat().st_mode) == 0o666
+    finally:
+        os.umask(before)
+
+
 def test_links_to_one_file_share_its_lock_and_other_files_do_not(tmp_path):
     (tmp_path / "m.if2").touch()
     (tmp_path / "link.if2").symlink_to(tmp_path / "m.if2")

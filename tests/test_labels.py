@@ -165,3 +165,9 @@ def test_large_whole_numbers_stay_different_classes():
 def test_a_learner_refuses_text_that_would_become_another_class(new_learner, digits, y):
     with pytest.raises(InputError, match="ends in a NUL character; remove"):
         new_learner().learn(digits[0][:2], y)
+
+
+def test_text_that_no_file_can_hold_is_refused_as_a_label():
+    with pytest.raises(InputError, match="is not valid text"):
+        Labels().extended(np.array(["owl", "\ud800"]))
+    assert len(Labels().extended(np.array(["owl", "\udcff"]))) == 2  # a byte in the name of a folder

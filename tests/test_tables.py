@@ -261,6 +261,7 @@ BROKEN = {
     "latin.csv": (b"x,label\n1,caf\xe9\n", "Row 1 of the column 'label' .* not in UTF-8. Save the table in that"),
     "latin-header.csv": (b"\xe9,label\n1,a\n", "not in UTF-8. Save the table in that encoding"),
     "utf-16.csv": ("x,label\n1,a\n".encode("utf-16"), "not in UTF-8"),
+    "utf-16-without-a-mark.csv": ("x,label\n1,a\n".encode("utf-16-le"), "not in UTF-8"),
     "semicolons.csv": (b"x;z;label\n1,5;2;a\n", "separated by semicolons, not commas"),
     "tabs.csv": (b"x\tz\tlabel\n1\t2\ta\n", "separated by tabs, not commas. .* as .tsv"),
     "commas.tsv": (b"x,z,label\n1,2,a\n", "separated by commas, not tabs"),

@@ -59,6 +59,7 @@ class Extractor:
         self.backbone = backbone
         self.options = options or Options(**backbone.defaults)
         self.device = torch.device(device)
+        self.width: int | None = None  # the number of features that a model expects
         self.depths = self.options.depths or (backbone.depths,)
         if not all(1 <= depth <= backbone.depths for depth in self.depths):
             raise ConfigurationError(
@@ -108,6 +109,11 @@ class Extractor:
         features = self._pooled(images)
         if self.options.flip:
             features = (features + self._pooled(images.flip(3))) / 2
+        if self.width not in (None, features.shape[1]):  # before all images have features of a wrong size
+            raise ConfigurationError(
+                f"The model takes {self.width:,} features, and {self.text} gives {features.shape[1]:,}; its file is "
+                "wrong. Use a backup copy."
+            )
         return features.float()
 
     def _pooled(self, images: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -151,19 +151,22 @@ def outside_classes(folder: Path) -> dict[Path, str]:
         if path.is_file() and path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
     }
     for part in _sub_folders(folder):
-        if images_under(part):
-            left_out |= unknown_under(part)
-        elif any(_files_under(part)):
+        if any(_files_under(part)) and not images_under(part):
             left_out[part] = (
                 f"{part} has no image of a format that can be read ({', '.join(SUFFIXES)}); convert them."
             )
+        else:
+            left_out |= unknown_under(part)
     return left_out
 
 
 def unknown_under(folder: Path) -> dict[Path, str]:
-    """Return the files under a folder that may be images of an unknown format, with the reasons."""
-    unknown = [path for path in _files_under(folder) if path.suffix.lower() not in (*SUFFIXES, *NOT_IMAGES)]
-    return {path: f"{path} has no suffix of an image format; rename or convert it." for path in sorted(unknown)}
+    """Return files that may be images of an unknown format, and folders that cannot be opened, with the reasons."""
+    errors: list[OSError] = []
+    files = _files_under(folder, errors.append)
+    unknown = sorted(path for path in files if path.suffix.lower() not in (*SUFFIXES, *NOT_IMAGES))
+    closed = {Path(error.filename): f"{error.filename} cannot be opened ({error.strerror})." for error in errors}
+    return {path: f"{path} has no suffix of an image format; rename or convert it." for path in unknown} | closed
 
 
 def _classes_to_learn(folder: Path) -> dict[str, list[Path]]:
@@ -195,7 +198,7 @@ def _sub_folders(folder: Path) -> list[Path]:
     return [child for child in sorted(folder.iterdir()) if child.is_dir() and not child.name.startswith(".")]
 
 
-def _files_under(folder: Path) -> Iterator[Path]:
+def _files_under(folder: Path, on_error: Callable[[OSError], None] | None = None) -> Iterator[Path]:
     start = folder.resolve()
     followed: set[Path] = set()
 
@@ -208,6 +211,6 @@ def _files_under(folder: Path) -> Iterator[Path]:
         followed.add(target)
         return not known
 
-    for place, folders, files in os.walk(folder, followlinks=True):
+    for place, folders, files in os.walk(folder, onerror=on_error, followlinks=True):
         folders[:] = [name for name in sorted(folders) if name[0] != "." and should_enter(Path(place, name))]
         yield from (Path(place, name) for name in files if name[0] != ".")

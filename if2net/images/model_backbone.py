@@ -48,6 +48,8 @@ def extractor_for(
         raise ConfigurationError(f"The backbone must be a string such as {DEFAULT!r}, not {backbone!r:.100}.")
     if record is not None and record["identity"] != extractor.identity:
         raise ConfigurationError(_difference(text, record["text"]))
+    if net is not None and net.encoder is not None:
+        extractor.width = net.encoder.inputs
     return extractor, {"text": text, "identity": extractor.identity}
 
 

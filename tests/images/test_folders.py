@@ -1,4 +1,7 @@
+import errno
+import os
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -119,3 +122,18 @@ def test_files_and_folders_that_belong_to_no_class_are_named(tmp_path):
     assert [path.name for path in left_out] == ["stray.jpg", "2.heic", "3", "phone"]
     assert "phone has no image of a format that can be read" in left_out[tmp_path / "phone"]
     assert [path.name for path in unknown_under(tmp_path)] == ["2.heic", "3", "1.heic"]
+
+
+def test_folders_that_cannot_be_opened_are_named(tmp_path, monkeypatch):
+    write(tmp_path, "a/1.jpg", "a/closed/2.jpg", "private/3.jpg")
+    scan = os.scandir
+
+    def refuse(path):
+        if Path(path).name in ("closed", "private"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    assert {path.name: reason.split()[-2:] for path, reason in outside_classes(tmp_path).items()} == {
+        name: ["(Permission", "denied)."] for name in ("closed", "private")
+    }

@@ -5,6 +5,7 @@ from if2net import IF2Net
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.images.backbones import file
 from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
+from if2net.images.learning import predict_images
 from if2net.images.model_backbone import check_tables, extractor_for
 
 
@@ -131,3 +132,9 @@ def test_the_folder_of_a_backbone_file_may_have_commas_in_its_name(learned, back
     net = learned("b.if2,pool=1")
     assert net.backbone["text"] == f"{place / 'b.if2'},pool=1"
     assert extractor_for(net)[1] == net.backbone
+
+
+def test_features_of_a_wrong_size_are_refused_before_all_images_have_them(learned, pictures):
+    net = learned("pixels,size=8")  # it takes 4 features
+    with pytest.raises(ConfigurationError, match="takes 4 features, and pixels,size=8 gives 192"):
+        predict_images(net, pictures, device="cpu")

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from if2net import modelfile
+from if2net.contents import Part, check
 from if2net.encoder.innate.drawings import Recipe
 from if2net.encoder.innate.network import Network, Plan, fold, for_inference
 from if2net.encoder.innate.training import Course
@@ -108,8 +109,10 @@ def read(path: str | os.PathLike[str], device: torch.device | str = "cpu", diges
         raise ModelFileError(f"The weights in {path} do not have the right hash. Use a backup copy.")
     try:
         plan: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in header["plan"].items()}
-        network = Network(Plan(**plan), folded=True)
-        network.load_state_dict(tensors)
+        with torch.device("meta"):  # takes no memory before the tensors are known to fit
+            network = Network(Plan(**plan), folded=True)
+        check(tensors, {name: Part(tuple(one.shape), torch.float16) for name, one in network.state_dict().items()})
+        network.load_state_dict({name: values.float() for name, values in tensors.items()}, assign=True)
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"The weights in {path} do not fit its plan ({error}). Use a backup copy.") from error
     return for_inference(network.to(device))

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from if2net.errors import ConfigurationError, IF2NetError, InUseError, NumericalError
+from if2net.errors import ConfigurationError, InUseError, NumericalError
 from if2net.files import is_empty, locked_folder, make_folder, read_bytes
 from if2net.images.extractor import load_extractor
 from if2net.study.bench.results import Results, Run, backbones, write_json
@@ -152,7 +152,7 @@ def _is_beginning(plan: Plan, folder: Path) -> bool:
     try:
         same = json.loads(read_bytes(folder / "config.json")) == plan.as_dict()
         runs = Results.read(folder / "results.json").runs if (folder / "results.json").exists() else []
-    except (OSError, ValueError, IF2NetError):
+    except (OSError, ValueError, RecursionError):  # among them the errors of if2net
         return False
     return same and len({(run.method, run.seed) for run in runs}) < len(plan.settings) * len(plan.seeds)
 

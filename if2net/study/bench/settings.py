@@ -63,7 +63,7 @@ def from_file(path: Path) -> Given:
     """Read a TOML file: keys at the top level are for all methods, those in a table [method] for one."""
     try:
         values = tomllib.loads(read_bytes(path).decode())
-    except (OSError, ValueError) as error:  # no file, no TOML or no UTF-8
+    except (OSError, ValueError, RecursionError) as error:  # no file, no TOML, no UTF-8 or too many brackets
         raise ConfigurationError(f"The settings file {path} cannot be read ({error}); correct it.") from error
     given: Given = []
     for key, value in values.items():

@@ -85,13 +85,21 @@ def learn_stream(
     tasks = tasks[: plan.first]
     rows: dict[str, Rows] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
     stream = Stream(_method(plan, name, seed, tasks), tasks, order, rows, data.backbone)
-    if out is not None:
-        _resume(stream, checkpoint_path(out, name, seed))
+    checkpoint = None if out is None else checkpoint_path(out, name, seed)
+    resumed = checkpoint is not None and _resume(stream, checkpoint)
     saved = time.monotonic()
     for task in tasks[stream.method.tasks :]:
-        _learn_and_test(plan, stream, task)
-        if out is not None and time.monotonic() - saved >= BETWEEN_CHECKPOINTS:
-            _save_checkpoint(stream, checkpoint_path(out, name, seed))
+        try:
+            _learn_and_test(plan, stream, task)
+        except (LookupError, TypeError, RuntimeError) as error:
+            if not resumed:
+                raise
+            raise ModelFileError(
+                f"{name} cannot continue from the checkpoint {checkpoint} ({error}). If memory has not run out, the "
+                "checkpoint is damaged. Delete it; the method then starts again."
+            ) from error
+        if checkpoint is not None and time.monotonic() - saved >= BETWEEN_CHECKPOINTS:
+            _save_checkpoint(stream, checkpoint)
             saved = time.monotonic()
         if show is not None:
             last = next(iter(stream.rows.values()))[-1]
@@ -162,14 +170,14 @@ def _save_checkpoint(stream: Stream, path: Path) -> None:
     modelfile.write(path, stream.method.tensors(), header | _identity(stream))
 
 
-def _resume(stream: Stream, path: Path) -> None:
-    """Continue after the last checkpoint of this very stream, if there is one."""
+def _resume(stream: Stream, path: Path) -> bool:
+    """Continue after the last checkpoint of this very stream; return whether there is one."""
     if not path.exists():
-        return
+        return False
     try:
         tensors, header = modelfile.read(path)
         if any(header.get(key) != value for key, value in _identity(stream).items()):
-            return
+            return False
         begun = _BEGUN.validate_json(json.dumps({key: header[key] for key in ("tasks", "rows", "seconds")}))
         lengths = {len(rows) for rows in begun.rows.values()}
         if begun.rows.keys() != stream.rows.keys() or lengths != {begun.tasks} or begun.tasks > len(stream.tasks):
@@ -178,6 +186,9 @@ def _resume(stream: Stream, path: Path) -> None:
             check(matrix(rows))
         stream.method.tasks = begun.tasks
         stream.method.restore(tensors)
+        scores = stream.method.class_scores(stream.tasks[0].test_X[:1], task=0)
+        if scores.shape[1] != stream.tasks[begun.tasks - 1].classes[-1] + 1:
+            raise ModelFileError("Its classes are not those of its tasks.")
     except torch.OutOfMemoryError:
         raise
     except Exception as error:  # the methods restore their tensors in many ways
@@ -185,6 +196,7 @@ def _resume(stream: Stream, path: Path) -> None:
             f"The checkpoint {path} is damaged or of another version. Delete it; the method then starts again."
         ) from error
     stream.rows, stream.seconds = begun.rows, asdict(begun.seconds)
+    return True
 
 
 @checked_dataclass(frozen=True, config=CHECKED)

@@ -46,3 +46,9 @@ def check_results_folder(folder: Path, force: bool) -> None:
         raise OutputError(
             f"{folder} holds other files and no results; choose another --out, or write into it with --force."
         )
+    for name in () if force else ("config.json", "report.html"):  # results.json is read before it is replaced
+        if (folder / name).exists() and not begins_with(OURS[name], folder / name):
+            raise OutputError(
+                f"{folder / name} exists and was not written by if2net; choose another --out, or replace it with "
+                "--force."
+            )

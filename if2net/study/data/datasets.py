@@ -79,8 +79,10 @@ def _idx_dataset(name: str, hub_name: str) -> Callable[[Path | None], Dataset]:
         for candidate in _candidates(name, folder):
             files = _idx_files(candidate)
             if files is not None:
-                arrays = [read_idx(path) for path in files]
-                return Dataset(name, _rows(arrays[0]), _labels(arrays[1]), _rows(arrays[2]), _labels(arrays[3]))
+                train, test = (_read_part(*files[start : start + 2]) for start in (0, 2))
+                if train[0].shape[1] != test[0].shape[1]:
+                    raise InputError(f"The images in {files[0]} and {files[2]} differ in size; get the files again.")
+                return Dataset(name, *train, *test)
         return _from_hub(name, hub_name)
 
     return load
@@ -101,6 +103,16 @@ def _idx_files(folder: Path) -> list[Path] | None:
                 return None
             files.append(present[0])
     return files
+
+
+def _read_part(images_file: Path, labels_file: Path) -> tuple[np.ndarray, np.ndarray]:
+    images, labels = read_idx(images_file), read_idx(labels_file)
+    if images.ndim < 2 or not images.size or labels.shape != images.shape[:1]:
+        raise InputError(
+            f"{images_file} and {labels_file} do not belong together: their shapes are {images.shape} and "
+            f"{labels.shape}, and each image needs one label; get the files again."
+        )
+    return _rows(images), _labels(labels)
 
 
 def read_idx(path: Path) -> np.ndarray:

@@ -6,7 +6,7 @@ import torch
 from if2net import modelfile
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.drawings import Drawings, Recipe
-from if2net.encoder.innate.network import fold
+from if2net.encoder.innate.network import Network, fold
 from if2net.encoder.innate.training import train
 from if2net.errors import ModelFileError, NumericalError, OutputError
 
@@ -66,6 +66,30 @@ def test_weights_that_do_not_fit_the_plan_are_refused(file):
     header["plan"]["widths"][0] = 5
     modelfile.write(file, tensors, header)
     with pytest.raises(ModelFileError, match="do not fit its plan"):
+        weights.read(file)
+
+
+def test_a_plan_takes_no_memory_before_the_weights_are_known_to_fit(file, monkeypatch):
+    def build(*arguments, **options):
+        built.append(Network(*arguments, **options))
+        return built[-1]
+
+    built = []
+    monkeypatch.setattr(weights, "Network", build)
+    tensors, header = modelfile.read(file)
+    header["plan"]["widths"][0] = 1000
+    modelfile.write(file, tensors, header)
+    with pytest.raises(ModelFileError, match="do not fit its plan"):
+        weights.read(file)
+    assert all(parameter.is_meta for parameter in built[0].parameters())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_not_read(file, value):
+    tensors, header = modelfile.read(file)
+    tensors["mean"][0] = value
+    modelfile.write(file, tensors, header | {"hash": weights._digest(tensors)})
+    with pytest.raises(ModelFileError, match="holds NaN"):
         weights.read(file)
 
 

@@ -210,6 +210,15 @@ def test_two_runs_at_once_have_a_folder_each(make_plan, tmp_path, monkeypatch):
         assert again == first
 
 
+def test_a_folder_with_a_configuration_that_cannot_be_read_is_left_alone(make_plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "out" / "digits-10-5"
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("[" * 100_000)
+    with output_folder(make_plan(("ncm",)), None) as chosen:
+        assert chosen.name == "digits-10-5-2"
+
+
 def test_a_refused_run_leaves_the_configuration_unchanged(make_plan, tmp_path):
     plan = make_plan(("ncm",))
     run_plans([(plan, tmp_path)], Loader())

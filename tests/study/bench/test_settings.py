@@ -65,6 +65,17 @@ def test_a_broken_file_is_refused_by_name(tmp_path):
         from_file(file)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["epochs = [1]", "epochs = 1979-05-27", "epochs = inf", "epochs = 3.7", f"epochs = {'[' * 5000}"],
+    ids=lambda text: text[:20],
+)
+def test_a_value_in_a_file_that_is_no_whole_number_is_refused(tmp_path, text):
+    (tmp_path / "s.toml").write_text(text)
+    with pytest.raises(ConfigurationError):
+        resolve(["ewc"], "agnostic", from_file(tmp_path / "s.toml"))
+
+
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.toml")
     with pytest.raises(ConfigurationError, match="not a regular file"):

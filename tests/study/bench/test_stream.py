@@ -1,6 +1,7 @@
 """A damaged checkpoint is refused with the advice to delete it."""
 
 import pytest
+import torch
 
 from if2net import modelfile
 from if2net.errors import ModelFileError
@@ -13,14 +14,24 @@ def interrupt(step):
         raise KeyboardInterrupt
 
 
-@pytest.fixture(params=["if2net", "ncm", "none"])
-def killed(request, digits, make_plan, tmp_path, monkeypatch):
-    """A plan whose run was killed after the third task, and its checkpoint."""
+@pytest.fixture
+def kill(digits, tmp_path, monkeypatch):
+    """Return a function that starts a plan of one method, kills it after the third task, and gives its checkpoint."""
     monkeypatch.setattr(streams, "BETWEEN_CHECKPOINTS", 0.0)
+
+    def run(plan):
+        with pytest.raises(KeyboardInterrupt):
+            run_plan(plan, digits, tmp_path, interrupt)
+        return streams.checkpoint_path(tmp_path, next(iter(plan.settings)), 0)
+
+    return run
+
+
+@pytest.fixture(params=["if2net", "ncm", "none"])
+def killed(request, make_plan, kill):
+    """A plan whose run was killed, and its checkpoint."""
     plan = make_plan((request.param,))
-    with pytest.raises(KeyboardInterrupt):
-        run_plan(plan, digits, tmp_path, interrupt)
-    return plan, streams.checkpoint_path(tmp_path, request.param, 0)
+    return plan, kill(plan)
 
 
 DAMAGE = {
@@ -52,3 +63,17 @@ def test_a_checkpoint_that_is_cut_short_can_be_deleted(killed, digits):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ModelFileError, match="Delete it"):
         run_plan(plan, digits, path.parents[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "tensor", "shape"),
+    [("il2m", "state.factor", (1, 3)), ("bic", "state.memory.X", (2, 5)), ("owm", "state.P.0", (7, 7))],
+)
+def test_a_checkpoint_whose_tensors_do_not_fit_can_be_deleted(name, tensor, shape, digits, make_plan, tmp_path, kill):
+    path = kill(make_plan((name,)))
+    tensors, header = modelfile.read(path)
+    (key,) = (key for key in tensors if key.endswith(tensor))
+    tensors[key] = torch.zeros(shape, dtype=tensors[key].dtype)
+    modelfile.write(path, tensors, header)
+    with pytest.raises(ModelFileError, match=r"checkpoint .* Delete it"):
+        run_plan(make_plan((name,)), digits, tmp_path)

@@ -82,3 +82,13 @@ def test_a_folder_in_use_is_refused_if_the_user_does_not_wait(words, tmp_path):
     words = [tmp_path / "x" if word == "x" else word for word in words]
     with locked(tmp_path), pytest.raises(InUseError, match="is in use by process"):
         if2net(*words, tmp_path, "--no-wait")
+
+
+@pytest.mark.parametrize("name", ["config.json", "report.html"])
+def test_a_file_of_the_user_beside_results_is_not_replaced(tmp_path, name):
+    if2net(*RUN, tmp_path / "run")
+    (tmp_path / name).write_text("mine")
+    for words in (RUN, ["report", tmp_path / "run", "--out"]):
+        with pytest.raises(OutputError, match=f"{name} exists and was not written by if2net"):
+            if2net(*words, tmp_path)
+    assert (tmp_path / name).read_text() == "mine"

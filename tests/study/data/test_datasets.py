@@ -46,6 +46,31 @@ def test_idx_files_are_found_by_folder_and_by_environment(small_mnist, where, mo
     assert data.train_X.max() <= 1
 
 
+@pytest.mark.parametrize(
+    ("images", "labels"),
+    [
+        ((30, 28, 28), (29,)),
+        ((30, 28, 28), (30, 1)),
+        ((0, 28, 28), (0,)),
+        ((30, 0, 28), (30,)),
+        ((30,), (30,)),
+        ((), ()),
+    ],
+    ids=str,
+)
+def test_images_and_labels_that_do_not_belong_together_are_refused(small_mnist, images, labels):
+    (small_mnist / "mnist" / "train-images-idx3-ubyte").write_bytes(idx_bytes(np.zeros(images)))
+    (small_mnist / "mnist" / "train-labels-idx1-ubyte").write_bytes(idx_bytes(np.zeros(labels)))
+    with pytest.raises(InputError, match=r"images-idx3-ubyte and .*labels-idx1-ubyte do not belong together"):
+        load_dataset("mnist", small_mnist)
+
+
+def test_training_and_test_images_of_different_sizes_are_refused(small_mnist):
+    (small_mnist / "mnist" / "t10k-images-idx3-ubyte").write_bytes(idx_bytes(np.zeros((20, 27, 28))))
+    with pytest.raises(InputError, match="differ in size"):
+        load_dataset("mnist", small_mnist)
+
+
 def test_the_error_for_missing_data_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.delenv("IF2NET_DATA", raising=False)
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
