@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/ridge_path.py
 	$(BIN)/python benchmarks/imports.py
+	$(BIN)/python benchmarks/predictors.py
 
 # Needs an environment with a CUDA build of torch; the one above has none.
 bench-gpu:

@@ -27,7 +27,7 @@ from if2net.study.report.paper_tables import FORMS, across, gathered, read
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PAGES = ("protocols", "comparison", "speed", "benchmarks", "image-benchmarks", "innate")
+PAGES = ("protocols", "comparison", "speed", "benchmarks", "image-benchmarks", "innate", "guides/where-models-go")
 TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in PAGES)]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
@@ -248,6 +248,17 @@ def features() -> list[str]:
     return facts(rows)
 
 
+def predictors() -> list[str]:
+    """Sizes and accuracies of model files that can learn, that only predict, and that are rounded to eight bits."""
+    lines = ["| data | file | MB | accuracy % | other predictions % |", "|---|---|---:|---:|---:|"]
+    for name, kinds in benchmark("predictors")["datasets"].items():
+        for kind, entry in kinds.items():
+            shares = [entry.get("accuracy"), entry.get("changed predictions")]
+            cells = ["" if share is None else f"{100 * share:.2f}" for share in shares]
+            lines.append(row([name, kind, f"{entry['bytes'] / 1e6:.2f}", *cells]))
+    return lines
+
+
 def facts(rows: dict[str, str]) -> list[str]:
     return ["| measurement | value |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
 
@@ -352,6 +363,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "precision": precision,
     "gpu": gpu,
     "features": features,
+    "predictors": predictors,
     "image-commands": image_commands,
     "image-cifar": image_cifar,
     "image-summary": image_summary,

@@ -144,8 +144,9 @@ def models(folder):
             net.predict(X, **({"task": 0} if "representation" in chosen else {}))
         if number == 1:
             net.feature_names = ["a", "b", "c", "d"]
-        paths.append(folder / f"good-{number}.if2")
-        net.save(paths[-1])
+        paths += [folder / f"good-{number}.if2", folder / f"small-{number}.if2"]
+        net.save(paths[-2])
+        net.predictor().save(paths[-1], int8=number % 2 == 0)
     target = folder / "bad.if2"
 
     def attempt(chance):

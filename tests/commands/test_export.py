@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from if2net import load
 from if2net.cli import app
 from if2net.errors import ConfigurationError, InputError, OutputError
+from if2net.images.read import Framing, read_image
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
@@ -66,6 +67,16 @@ def test_a_small_model_predicts_and_is_described_but_does_not_learn(int8, folder
     with pytest.raises(InputError, match="only predicts"):
         if2net("merge-models", folder / "all.if2", folder / "digits.if2", small)
     assert small.read_bytes() == before
+
+
+def test_a_model_of_images_becomes_a_graph_and_a_small_model(pictures, tmp_path, own_cache):
+    model, image = tmp_path / "colours.if2", pictures / "red" / "0.png"
+    if2net("learn", model, pictures, "--backbone", "pixels,size=8", "--device", "cpu")
+    if2net("export", model, tmp_path / "colours.onnx")
+    pixels = read_image(image, Framing(8, 8))[None]
+    assert onnxruntime.InferenceSession(tmp_path / "colours.onnx").run(["label"], {"X": pixels})[0] == ["red"]
+    if2net("export", model, tmp_path / "small.if2", "--predict-only", "--int8")
+    assert if2net("predict", tmp_path / "small.if2", image).splitlines()[1] == f"{image},red"
 
 
 @pytest.mark.parametrize(("name", "more"), [("x.onnx", []), ("x.if2", ["--predict-only"])])
