@@ -165,6 +165,26 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         self.learner_.forget(self._validated(X), y)
         return self
 
+    def forget_class(self, name: Any) -> IF2NetClassifier:
+        """Remove a class without its samples: its name, its number of samples, their mean and its answers.
+
+        The scatter of its samples around their mean stays in the statistics, as part of the scatter of all samples.
+        To leave no trace of them but the frozen encoder, give the samples to `forget`.
+
+        Parameters
+        ----------
+        name : label
+            The class.
+
+        Returns
+        -------
+        IF2NetClassifier
+            This classifier.
+        """
+        check_is_fitted(self)
+        self.learner_.forget_class(name)
+        return self
+
     def rename(self, old: Any, new: Any = None) -> IF2NetClassifier:
         """Give classes other names. Nothing else changes: more samples can be learned, and old ones forgotten.
 

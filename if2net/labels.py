@@ -29,20 +29,24 @@ class Labels:
     is recognised in another learner that does not know its new name.
     """
 
-    def __init__(self, known: Iterable[Any] = (), renamed: Mapping[Any, int] | None = None) -> None:
+    def __init__(
+        self, known: Iterable[Any] = (), renamed: Mapping[Any, int] | None = None, retired: Iterable[int] = ()
+    ) -> None:
         self.known = tuple(known)
         # The hashes of labels that have another one than their own. A fork has them before it learns the classes.
         self.renamed = dict(renamed or {})
+        # The hashes of forgotten classes whose samples are still among the members. New classes do not get them.
+        self.retired = frozenset(retired)
 
     @classmethod
-    def restored(cls, known: Sequence[Any], renamed: Sequence[tuple[Any, int]]) -> Labels:
+    def restored(cls, known: Sequence[Any], renamed: Sequence[tuple[Any, int]], retired: Sequence[int]) -> Labels:
         """Return the classes of a file, in its order, or raise an error if they cannot be classes."""
         check(known)
-        for label, number in renamed:
+        for label, _ in renamed:
             check([label])
-            if not -(2**63) <= number < 2**63:
-                raise InputError("The hash of a renamed class is too large.")
-        labels = cls(known, dict(renamed))
+        if any(not -(2**63) <= number < 2**63 for number in (*retired, *(number for _, number in renamed))):
+            raise InputError("The hash of a class is too large.")
+        labels = cls(known, dict(renamed), retired)
         if len(set(known)) < len(known) or len(labels._names) < len({*known, *labels.renamed}):
             raise InputError("A class occurs twice.")
         return labels
@@ -89,7 +93,8 @@ class Labels:
             here[names.get(number, label)] = number
         check([*self.known, *here])
         known = set(self.known)
-        joined = self._with({label: here[label] for label in sorted(here) if label not in known})
+        more = {label: here[label] for label in sorted(here) if label not in known}
+        joined = self._with(more, other.retired.difference(names))
         return joined, joined.columns(np.array(list(here), dtype=object))
 
     def rename(self, names: Mapping[Any, Any]) -> Labels:
@@ -104,7 +109,8 @@ class Labels:
                 raise InputError(f"Two classes would have the name {label!r}; choose another name for one of them.")
         hashes = {label: number for label, number in self.renamed.items() if label not in self.known}
         hashes |= zip(known, self.hashes.tolist(), strict=True)
-        return Labels(known, {label: number for label, number in hashes.items() if number != _hash(label)})
+        renamed = {label: number for label, number in hashes.items() if number != _hash(label)}
+        return Labels(known, renamed, self.retired)
 
     def columns(self, y: np.ndarray) -> np.ndarray:
         """Return the column of each label in y, all of which must be known."""
@@ -116,15 +122,16 @@ class Labels:
             raise InputError(f"These classes have never been learned: {', '.join(map(repr, unknown[:5]))}.")
         return np.array([index[label] for label in distinct.tolist()], dtype=np.int64)[places]
 
-    def keep(self, columns: Sequence[int]) -> Labels:
-        """Return the classes of these columns."""
+    def keep(self, columns: Sequence[int], retire: Iterable[int] = ()) -> Labels:
+        """Return the classes of these columns. Their samples may remain among the members of the columns `retire`."""
         kept = [self.known[column] for column in columns]
         gone = set(self.known) - set(kept)
-        return Labels(kept, {label: number for label, number in self.renamed.items() if label not in gone})
+        renamed = {label: number for label, number in self.renamed.items() if label not in gone}
+        return Labels(kept, renamed, self.retired | {int(self.hashes[column]) for column in retire})
 
     def fork(self) -> Labels:
         """Return no classes. The hashes of these names stay the same when they are learned."""
-        return Labels((), self.renamed)
+        return Labels((), self.renamed, self.retired)
 
     @property
     def _names(self) -> dict[int, Any]:
@@ -135,16 +142,18 @@ class Labels:
         return self.renamed[label] if label in self.renamed else _hash(label)
 
     def _new_hash(self, label: Any) -> int:
-        """Return the hash of a new class: that of its label, unless a renamed class has kept it."""
-        number, taken = self._hash(label), set(self.renamed.values())
+        """Return the hash of a new class: that of its label, unless a renamed or forgotten class has kept it."""
+        number, taken = self._hash(label), self.retired.union(self.renamed.values())
         while label not in self.renamed and number in taken:
             number = _hash(str(number))
         return number
 
-    def _with(self, hashes: Mapping[Any, int]) -> Labels:
+    def _with(self, hashes: Mapping[Any, int], retired: Iterable[int] = ()) -> Labels:
         """Return these classes and more, given with their hashes."""
         renamed = {label: number for label, number in hashes.items() if number != _hash(label)}
-        return Labels([*self.known, *hashes], self.renamed | renamed)
+        return Labels(
+            [*self.known, *hashes], self.renamed | renamed, self.retired.union(retired).difference(hashes.values())
+        )
 
 
 def check(labels: Sequence[Any]) -> None:

@@ -287,13 +287,44 @@ class IF2Net:
                     )
 
             def commit(decision: DecisionLayer, left: list[int]) -> None:
-                rest = replace(before, labels=before.labels.keep(left), members=before.members - members.cpu())
-                if not left:
-                    rest = replace(rest, identity=None, merged=frozenset())
-                self._replace(rest, decision=decision)
+                self._keep(left, decision, before.labels.keep(left), before.members - members.cpu())
 
             decision.forget(replace(task, check=check_members), commit)
         return self
+
+    def forget_class(self, name: Any) -> IF2Net:
+        """Remove a class without its samples: its name, its number of samples, their mean and its answers.
+
+        The scatter of its samples around their mean stays in the statistics, as part of the scatter of all samples.
+        To leave no trace of them but the frozen encoder, give the samples to `forget`.
+
+        Parameters
+        ----------
+        name : label
+            The class.
+
+        Returns
+        -------
+        IF2Net
+            This learner.
+        """
+        with self._lock:
+            self._check_exact("forget")
+            before, decision = self._state, self._learned("there is nothing to forget")
+            column = int(before.labels.columns(np.array([name], dtype=object))[0])
+
+            def commit(decision: DecisionLayer, left: list[int]) -> None:
+                self._keep(left, decision, before.labels.keep(left, retire=[column]), before.members)
+
+            decision.forget_class(column, commit)
+        return self
+
+    def _keep(self, columns: list[int], decision: DecisionLayer, labels: Labels, members: Tensor) -> None:
+        """Replace the state by one with these classes. Without any, no samples are left."""
+        rest = replace(self._state, labels=labels, members=members)
+        if not columns:
+            rest = replace(rest, members=no_members(), identity=None, merged=frozenset())
+        self._replace(rest, decision=decision)
 
     def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
         asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
@@ -532,6 +563,7 @@ class IF2Net:
                 "config": self.config.as_dict(),
                 "classes": list(self.labels.known),
                 "renamed": list(self.labels.renamed.items()),
+                "retired": sorted(self.labels.retired),
                 "tasks": self.tasks,
                 "identity": self._state.identity,
                 "merged": sorted(self._state.merged),
@@ -552,7 +584,8 @@ class IF2Net:
         try:
             _check_header(header)
             net = cls(Config.of(**{**header["config"], "device": device}))
-            labels, only = Labels.restored(header["classes"], header["renamed"]), header["predicts_only"]
+            labels = Labels.restored(header["classes"], header["renamed"], header["retired"])
+            only = header["predicts_only"]
             net.restore(rounding.exact(tensors) if only else tensors, labels, header["tasks"], only)
             net._state = replace(net._state, identity=header["identity"], merged=frozenset(header["merged"]))
             net.feature_names, net.backbone = header["feature_names"], header["backbone"]
@@ -780,6 +813,8 @@ def _check_header(header: dict[str, Any]) -> None:
         "classes": isinstance(header.get("classes"), list),
         "renamed": isinstance(renamed, list)
         and all(isinstance(pair, list) and len(pair) == 2 and type(pair[1]) is int for pair in renamed),
+        "retired": isinstance(header.get("retired"), list)
+        and all(type(number) is int for number in header["retired"]),
         "tasks": type(header.get("tasks")) is int and header["tasks"] >= 0,
         "identity": isinstance(header.get("identity", 0), str | None),
         "merged": isinstance(header.get("merged"), list) and all(isinstance(name, str) for name in header["merged"]),

@@ -112,6 +112,10 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
     ]
     calibration = read("benchmarks/calibration.json")
     ece = {data: calibration[f"{data}-10/5"]["ece"]["mean"] for data in ("fashion-mnist", "mnist", "digits")}
+    without_samples = {
+        how_many: [100 * accuracy[how] for how in ("without samples", "with samples")]
+        for how_many, accuracy in read("benchmarks/forget_class.json").items()
+    }
     contenders = read("benchmarks/learning.json")["contenders"]
     peers = ("ranpac's recipe", "acil's recursion as published", "slda")
     times = [contenders[name]["times_ours"] for name in peers if name in contenders] + published_ranpac()
@@ -149,6 +153,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("Why is EWC at {:.0f} %?", twenty),
             ("it learns {:.0f} to {:.0f} times as fast", (min(times), max(times))),
             ("between {:,} and {:,}, is the default", widths),
+            ("{:.2f} % against {:.2f} % when one class is forgotten", without_samples["one class"]),
+            ("{:.2f} % against {:.2f} % when five are", without_samples["five classes"]),
             ("learns {:.2f} million samples in seconds", (read("benchmarks/gpu.json")["samples"] / 1e6,)),
         ],
         "docs/protocols": [

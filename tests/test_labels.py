@@ -110,7 +110,7 @@ def test_a_removed_class_leaves_no_name():
 )
 def test_hashes_of_a_file_that_cannot_be_are_refused(renamed):
     with pytest.raises(InputError):
-        Labels.restored(["owl", "a", "b"], renamed)
+        Labels.restored(["owl", "a", "b"], renamed, [])
 
 
 def test_unknown_labels_have_no_column():

@@ -1,22 +1,32 @@
-"""`if2net forget`: take samples out of a model, as if they had never been learned."""
+"""`if2net forget`: take samples out of a model, as if they had never been learned, or whole classes."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
+    LABELLED,
     DeviceOption,
-    LabelledArgument,
     LabelOption,
     ModelArgument,
     NoWaitOption,
     OwnBackboneOption,
+    known_classes,
 )
 
 
 def forget(
     model: ModelArgument,
-    samples: LabelledArgument,
+    samples: Annotated[list[Path] | None, typer.Argument(metavar="[SAMPLES]", help=LABELLED)] = None,
+    classes: Annotated[
+        list[str] | None,
+        typer.Option("--class", help="Class to forget without its samples, instead of SAMPLES. Can be repeated."),
+    ] = None,
     label: LabelOption = None,
     backbone: OwnBackboneOption = None,
     device: DeviceOption = "auto",
@@ -24,23 +34,30 @@ def forget(
     quiet: QuietOption = False,
     no_wait: NoWaitOption = False,
 ) -> None:
-    """Forget samples, as if they had never been learned.
+    """Forget samples, as if they had never been learned, or whole classes.
 
     SAMPLES are samples that were learned, with their labels. A class without samples is removed. If any sample was
     never learned, MODEL stays unchanged. A process waits while another one changes MODEL.
+
+    --class needs no samples. It removes the class and the mean of its samples; their scatter around it stays.
     """
     from rich.console import Console
 
     from if2net.commands.images import print_left_out
+    from if2net.errors import ConfigurationError
     from if2net.files import check_writable, locked
     from if2net.learner import IF2Net
 
+    if bool(samples) == bool(classes):
+        raise ConfigurationError("Give either the samples to forget, or classes with --class.")
     console = Console(stderr=True, quiet=quiet)
     check_writable(model)
     with locked(model, wait=not no_wait):
         net = IF2Net.load(model, device)
         known, before = net.classes.tolist(), net.samples
-        blocks, left_out = labelled_samples(net, samples, label, backbone, device, console)
+        for name in known_classes(net, classes or []):
+            net.forget_class(name)
+        blocks, left_out = labelled_samples(net, samples, label, backbone, device, console) if samples else ((), {})
         for _, X, y in blocks:  # if one of them fails, the file still has all samples
             net.forget(X, y)
         net.save(model)

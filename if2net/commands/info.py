@@ -36,10 +36,14 @@ def info(
         "samples": f"{net.samples:,}",
         "classes": f"{len(net.classes):,}",
     }
+    nameless = net.decision.total.nameless
+    if nameless:
+        facts["nameless"] = f"{nameless:,} samples of forgotten classes, of which only their scatter is left"
     lines = [f"{name:8} {value}" for name, value in facts.items()]
     lines += [f"  {name}: {count:,} samples" for name, count in per_class]
     values = {
         "samples_per_class": [count for _, count in per_class],
+        "nameless": nameless,
         "bytes": model.stat().st_size,
         "version": header["library"],
         "encoder": net.config.encoder,

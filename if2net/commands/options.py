@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,10 +22,8 @@ LONGEST_START = 4096
 TABLES = "Tables (.csv, .tsv, .parquet, .npz, .npy)"
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")]
-LabelledArgument = Annotated[
-    list[Path],
-    typer.Argument(metavar="SAMPLES", help=f"{TABLES}, or folders of images with one sub-folder per class."),
-]
+LABELLED = f"{TABLES}, or folders of images with one sub-folder per class."
+LabelledArgument = Annotated[list[Path], typer.Argument(metavar="SAMPLES", help=LABELLED)]
 LabelOption = Annotated[
     str | None,
     typer.Option(
@@ -90,6 +88,19 @@ def load_to_predict(path: Path, device: str) -> IF2Net:
     if not len(net.classes):
         raise InputError(f"{path} has no classes; learn something first.")
     return net
+
+
+def known_classes(net: IF2Net, names: Sequence[str]) -> list[Any]:
+    """Return the classes with these names, which are text on the command line, or raise an error."""
+    from if2net.errors import InputError, unknown
+
+    known = {str(name): name for name in net.classes.tolist()}
+    for place, name in enumerate(names):
+        if name not in known:
+            raise unknown("class", name, known)
+        if name in names[:place]:
+            raise InputError(f"The class {name!r} is named twice; name it once.")
+    return [known[name] for name in names]
 
 
 def refuse(kind: str, **options: object) -> None:

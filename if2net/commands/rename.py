@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
+from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, known_classes
 
 
 def rename(
@@ -26,7 +26,7 @@ def rename(
     Two classes can swap their names. The classes of a model are all numbers or all text: to replace numbers by text,
     name all classes.
     """
-    from if2net.errors import InputError, unknown
+    from if2net.errors import InputError
     from if2net.files import check_writable, locked
     from if2net.learner import IF2Net
 
@@ -35,20 +35,15 @@ def rename(
     check_writable(model)
     with locked(model, wait=not no_wait):
         net = IF2Net.load(model, device)
-        known = {str(name): name for name in net.classes.tolist()}
-        for name in names[::2]:
-            if name not in known:
-                raise unknown("class", name, known)
-        pairs = dict(zip((known[name] for name in names[::2]), _labels(names[1::2], known), strict=True))
-        if len(pairs) < len(names) // 2:
-            raise InputError("A class is named twice; give each class one new name.")
+        old = known_classes(net, names[::2])
+        pairs = dict(zip(old, _labels(names[1::2], net.classes.tolist()), strict=True))
         net.rename(pairs)
         net.save(model)
     lines = [f"Renamed {old} to {new}." for old, new in pairs.items()]
     answer(lines, model_values(model, net) | {"renamed": list(pairs.items())}, as_json=as_json, quiet=quiet)
 
 
-def _labels(names: list[str], known: dict[str, Any]) -> list[Any]:
+def _labels(names: list[str], classes: list[Any]) -> list[Any]:
     """Return the new names as whole numbers if the classes are numbers and all of the names are, else as text."""
-    numbers = known and all(type(label) in (int, float) for label in known.values())
+    numbers = all(type(label) in (int, float) for label in classes)
     return [int(name) for name in names] if numbers and all(re.fullmatch(r"-?\d+", name) for name in names) else names

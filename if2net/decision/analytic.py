@@ -178,12 +178,24 @@ class Analytic(DecisionLayer):
             return
         if bool((aside.held.counts > self.held.counts).any()):
             raise InputError("Some of the samples to forget were never learned; give only learned samples.")
-        self._check_precision_left(aside)
+        self._check_precision_left(aside.total.trace)
         with uninterrupted():
             self.total.take_out(aside.total)
             self.held.take_out(aside.held)
             self.keep(left)
             commit(self, left.tolist())
+
+    def forget_class(self, column: int, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
+        left = [other for other in range(self.classes) if other != column]
+        if not left:
+            commit(self.empty(), [])
+            return
+        self._check_precision_left(float(self.Q[:, column].double().square().sum() / self.counts[column]))
+        with uninterrupted():
+            self.total.drop(column)
+            self.held.drop(column)
+            self._changed()
+            commit(self, left)
 
     def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
         self.grow(classes)
@@ -191,8 +203,8 @@ class Analytic(DecisionLayer):
         self.held.merge(other.held, columns)
         self._changed()
 
-    def _check_precision_left(self, aside: Analytic) -> None:
-        before, removed = self.total.trace, aside.total.trace
+    def _check_precision_left(self, removed: float) -> None:
+        before = self.total.trace
         if before - removed < ROUNDINGS_LEFT * torch.finfo(self.G.dtype).eps * before:
             raise InputError(
                 "The samples to forget are so much larger than the remaining ones that these would be lost in "

@@ -48,7 +48,8 @@ def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
     share = (counts / counts.sum()).unsqueeze(1)
     means = (held.Q.double().T @ beta.double()) / counts.clamp(min=1).unsqueeze(1)  # row k: mean scores of class k
     second = beta.double().T @ symmetric_product(held.G, beta).double() / counts.sum()
-    spread = second - (means * share).T @ means
+    # Of the nameless samples, G has the scatter, which is part of the spread.
+    spread = (second - (means * share).T @ means) * (held.samples / (held.samples + held.nameless))
     values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
     root = vectors * values.clamp(min=0).sqrt()
     undecided = means.abs().clamp(max=1) * (1 - means.abs().clamp(max=1)) + STRAY_FLOOR

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net.contents import Contents
+from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.projector import free_share, projector
-from if2net.decision.statistics import Statistics, rows_per_sample
+from if2net.decision.statistics import MOST_SAMPLES, Statistics, rows_per_sample
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
 
@@ -147,6 +147,10 @@ class DecisionLayer(ABC):
         """Remove samples. `commit` also receives the columns of the classes that still have samples."""
         raise ConfigurationError("Only the analytic rule can forget exactly.")
 
+    def forget_class(self, column: int, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
+        """Remove a class without its samples, whose scatter stays in G. `commit` is that of `forget`."""
+        raise ConfigurationError("Only the analytic rule can forget a class.")
+
     def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
         """Add what another layer has learned; its class k is column columns[k] of the `classes` here."""
         raise ConfigurationError("Only the analytic rule can merge exactly.")
@@ -170,6 +174,7 @@ class DecisionLayer(ABC):
         for name, part in (("total", self.total), ("held", self.held)):
             for key, tensor in part.tensors(name):
                 yield key, pack(tensor) if key.endswith(".G") else tensor
+        yield "nameless", torch.tensor([self.total.nameless, self.held.nameless])
 
     def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield what has been derived from the statistics so far; a copy that lacks it derives it again."""
@@ -180,16 +185,19 @@ class DecisionLayer(ABC):
         """Return what `tensors` and `solved_tensors` yield for a layer of this size. Nothing is computed for it."""
         held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
         total = Statistics.contents("total", width, classes, dtype)
-        return total | Statistics.contents("held", held, classes, dtype)
+        nameless = Part((2,), torch.int64, least=0, most=MOST_SAMPLES)
+        return total | Statistics.contents("held", held, classes, dtype) | {"nameless": nameless}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` and `solved_tensors` yielded."""
-        if bool((tensors["held.counts"] > tensors["total.counts"]).any()):
+        nameless = tensors["nameless"].tolist()
+        if nameless[1] > nameless[0] or bool((tensors["held.counts"] > tensors["total.counts"]).any()):
             raise ModelFileError("More samples are held out than were learned.")
         for name, part in (("total", self.total), ("held", self.held)):
             G = unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
             parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}
             part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
+        self.total.nameless, self.held.nameless = nameless
         self._changed()
 
     def _held_part(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:

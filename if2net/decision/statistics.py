@@ -37,6 +37,8 @@ class Statistics:
         VᵀY, the sum of the samples of each class.
     counts : Tensor of shape (C,)
         Samples per class.
+    nameless : int
+        Samples of dropped classes. G has their scatter around the means of these classes, and nothing else of them.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Statistics:
         self._G = zeros(width if gram else 0, dtype, device)
         self._Q = torch.zeros(width, 0, dtype=dtype, device=device)
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
+        self.nameless = 0
         self._waiting: list[tuple[Tensor, Tensor]] = []
 
     @property
@@ -113,6 +116,19 @@ class Statistics:
         self._add_waiting()
         self._Q, self.counts = self._Q[:, columns].contiguous(), self.counts[columns]
 
+    def drop(self, column: int) -> None:
+        """Remove a class whose samples are not at hand: its sum q, its count n and, from G, qqᵀ/n.
+
+        Only the scatter of its samples around their mean stays in G. The row of a constant feature, which belongs to
+        the intercept, is then without the class.
+        """
+        self._add_waiting()
+        count = int(self.counts[column])
+        if count:
+            add_gram(self._G, self._Q[:, column].unsqueeze(0) / count**0.5, -1)
+        self.nameless += count
+        self.keep(torch.tensor([other for other in range(self.classes) if other != column], device=self._Q.device))
+
     def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
         """Count samples V of the classes y; with a mask, only those that it selects.
 
@@ -134,7 +150,8 @@ class Statistics:
     def merge(self, other: Statistics, columns: Tensor) -> None:
         """Add other statistics, whose class k is column columns[k] here."""
         self.counts.index_add_(0, columns, other.counts)
-        if sum(len(y) for _, y in other._waiting) == other.samples:  # they are all that it has
+        self.nameless += other.nameless
+        if sum(len(y) for _, y in other._waiting) == other.samples + other.nameless:  # they are all that it has
             for V, y in other._waiting:
                 self._wait(V, columns[y])
             return

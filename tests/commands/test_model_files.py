@@ -135,6 +135,33 @@ def test_forgetting_is_told_in_words(folder):
     assert "has 4 classes from 720 samples" in output
 
 
+def test_classes_are_forgotten_without_their_samples(folder):
+    answer = answered("forget", folder / "both.if2", "--class", "4", "--class", "5")
+    assert answer["removed_classes"] == [4, 5]
+    assert answer["forgotten"] == 181 + 182
+    assert "nameless 363 samples of forgotten classes" in if2net("info", folder / "both.if2")
+    described = answered("info", folder / "both.if2")
+    assert (described["classes"], described["nameless"]) == ([0, 1, 2, 3, 6], 363)
+    assert answered("info", folder / "low.if2")["nameless"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "Give either the samples to forget, or classes with --class"),
+        (["low.csv", "--class", "1"], "Give either the samples to forget, or classes with --class"),
+        (["--class", "1", "--class", "7"], "There is no class '7'"),
+        (["--class", "1", "--class", "1"], "named twice"),
+    ],
+)
+def test_classes_that_cannot_be_forgotten_leave_the_model_unchanged(words, sentence, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    before = (folder / "low.if2").read_bytes()
+    with pytest.raises(IF2NetError, match=sentence):
+        if2net("forget", "low.if2", *words)
+    assert (folder / "low.if2").read_bytes() == before
+
+
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 def test_a_model_that_has_forgotten_everything_writes_no_predictions(command, folder):
     if2net("forget", folder / "low.if2", folder / "low.csv")
