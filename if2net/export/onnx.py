@@ -17,7 +17,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from if2net.classifier import IF2NetClassifier, learner_of
-from if2net.encoder import InnateEncoder
+from if2net.encoder import Encoder, InnateEncoder
+from if2net.encoder.innate.weights import shipped
 from if2net.errors import ConfigurationError
 from if2net.extras import require
 from if2net.files import replacing
@@ -99,6 +100,8 @@ class _Graph(nn.Module):
         super().__init__()
         assert net.encoder is not None
         self.net, self.encoder, self.extractor = net, net.encoder, extractor
+        # Registered, so that a network that sees an image and its mirror image is stored once.
+        self.networks = nn.ModuleList(_networks(extractor.backbone if extractor else net.encoder))
         solution = net._solution(temperature=True)
         assert solution.temperature is not None
         self.times_beta, self.temperature = solution.times_beta, solution.temperature
@@ -138,16 +141,20 @@ class _Graph(nn.Module):
         return {name: value if isinstance(value, str) else json.dumps(value) for name, value in facts.items()}
 
 
-def _traced(graph: _Graph, opset: int) -> bytes:
-    """Return the graph in ONNX's format.
+def _networks(part: Backbone | Encoder) -> list[nn.Module]:
+    """Return the networks of a backbone or an encoder."""
+    if isinstance(part, InnateEncoder):
+        return [shipped(part.config.size, torch.device("cpu"))]
+    return [value for value in vars(part).values() if isinstance(value, nn.Module)]
 
-    torch's older exporter writes it. The newer one needs another package, and takes many times as long.
-    """
+
+def _traced(graph: _Graph, opset: int) -> bytes:
+    """Return the graph in ONNX's format. torch's older exporter writes it; the newer one needs another package."""
     file: Any = io.BytesIO()
     example = graph.example()
     with _Exportable(), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of deprecation, and that the sizes of maps become constants
-        graph(example)  # fills the cache of `_matrix`, which must not become part of the graph
+        graph(example)  # fills the cache of `_matrix`; while it is traced, these steps would enter the graph
         try:
             torch.onnx.export(
                 graph,
@@ -198,7 +205,6 @@ def _along_axes(
 @cache
 def _matrix(function: Callable[[Tensor, tuple[int, int]], Tensor], side: int, size: int) -> Tensor:
     """Return the matrix, size × side, by which a function of maps changes the length of one axis."""
-
     return function(torch.eye(side)[None, None], (size, side))[0, 0]
 
 

@@ -69,6 +69,7 @@ def test_the_graph_holds_the_backbone_of_a_model_of_images(backbone, pictures, t
     pixels = np.stack([read_image(path, framing) for path in sorted(pictures.rglob("*.png"))])
     session = session_of(net, tmp_path / "images.onnx")
     assert_equal(session, net, pixels, extractor(pixels))
+    assert (tmp_path / "images.onnx").stat().st_size < 15e6  # the network is stored once, though it sees flips, too
     assert f"{framing.size}×{framing.size} pixels" in session.get_modelmeta().custom_metadata_map["preprocessing"]
 
 

@@ -85,6 +85,7 @@ def test_changing_a_predictor_is_refused_with_the_reason(small, net, digits):
         lambda: classifier.partial_fit(X, y),
         lambda: classifier.learner_.learn([(X, y)]),
         lambda: classifier.forget(X, y),
+        lambda: classifier.forget_class(3),
         lambda: classifier.fork(),
         lambda: classifier.learner_.merge(net),
         lambda: net.merge(classifier.learner_),
@@ -94,8 +95,9 @@ def test_changing_a_predictor_is_refused_with_the_reason(small, net, digits):
     assert classifier.learner_.samples == net.samples == len(y)
 
 
-def test_a_loaded_predictor_can_be_saved_again(small, tmp_path, digits):
-    classifier = load(small, "cpu")
+def test_a_loaded_predictor_can_be_renamed_and_saved_again(small, tmp_path, digits):
+    classifier = load(small, "cpu").rename(3, 30)
+    assert 30 in classifier.predict(digits[0])
     classifier.save(tmp_path / "again.if2")
     again = load(tmp_path / "again.if2", "cpu")
     assert np.array_equal(again.predict_proba(digits[0]), classifier.predict_proba(digits[0]))
