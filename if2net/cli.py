@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from typing import Annotated, Any
@@ -21,6 +22,7 @@ from if2net.commands.learn import learn
 from if2net.commands.merge_models import fork, merge_models
 from if2net.commands.predict import predict
 from if2net.commands.rename import rename
+from if2net.commands.undo import undo
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 from if2net.study.commands.images import features, pretrain
 from if2net.study.commands.lists import datasets, methods
@@ -32,10 +34,11 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-YOURS = (learn, predict, evaluate, info, rename, forget, fork, merge_models, export)
-PANELS = {"Your model": YOURS, "The study": STUDY}
+YOURS = (learn, undo, predict, evaluate, info, rename, forget, fork, merge_models, export)
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {"Your model": YOURS, "The study": STUDY}
 EXAMPLES = {
     learn: "if2net learn birds.if2 today/",
+    undo: "if2net undo birds.if2",
     predict: "if2net predict birds.if2 unknown/*.jpg",
     evaluate: "if2net evaluate birds.if2 test/ --html birds.html",
     info: "if2net info birds.if2",

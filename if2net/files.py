@@ -29,17 +29,25 @@ NEW_FILE_MODE = 0o666
 # The end of all temporary names. A process holds a lock of the operating system on its temporary files. The lock ends
 # with the process, so that others can tell which files are abandoned, also from other containers and machines.
 TEMPORARY = ".if2net-tmp"
+# The end of the name of an old file that is kept beside the new one.
+KEPT = ".if2net-undo"
 _POLL_SECONDS = 0.1
 _NO_SPACE = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], keep_old: bool = False) -> Iterator[Path]:
     """Give the path of a temporary file, which becomes `path` when the block ends without an error.
 
     A crash at any moment leaves the old file or the new one. If `path` is a symbolic link, it stays one, and the file
     behind it is replaced. Other hard links keep the old content. The new file gets the mode of the old one, and its
     owner where this is allowed.
+
+    Parameters
+    ----------
+    keep_old : bool
+        Whether the old file stays beside the new one for `take_back`, until the file is replaced again. It is another
+        link to the same file, so nothing is copied; a file system without hard links keeps nothing.
 
     Raises
     ------
@@ -75,11 +83,33 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
                     os.fsync(file.fileno())
                 if sys.platform == "win32":
                     held.close()  # an open file cannot be renamed there
+                kept = _beside(target, KEPT)
+                kept.unlink(missing_ok=True)
+                if keep_old and old:
+                    with suppress(OSError):
+                        os.link(target, kept)
                 temporary.replace(target)
     except BaseException:
         with uninterrupted():
             temporary.unlink(missing_ok=True)
         raise
+    _flush_folder(target.parent)
+
+
+def kept_file(path: str | os.PathLike[str]) -> Path | None:
+    """Return the file that `replacing` has kept beside this one; None if there is none."""
+    target = Path(os.path.realpath(path))
+    kept = _beside(target, KEPT)
+    # A process that was killed before it replaced the file leaves a link to it.
+    return kept if kept.is_file() and target.is_file() and not kept.samefile(target) else None
+
+
+def take_back(path: str | os.PathLike[str], kept: Path) -> None:
+    """Put the kept file in the place of this one, in one step."""
+    target, now = _replaceable(path)
+    with _explaining(path):
+        _set_owner_and_mode(kept, now, NEW_FILE_MODE)
+        kept.replace(target)
     _flush_folder(target.parent)
 
 
@@ -278,9 +308,13 @@ def _explaining(path: str | os.PathLike[str], numbers: tuple[int, ...] | None = 
 
 
 def _temporary(target: Path, purpose: str) -> Path:
+    return _beside(target, f"-{purpose}{TEMPORARY}")
+
+
+def _beside(target: Path, end: str) -> Path:
     # Part of the name is enough for people, and the whole of a long one would exceed the limit of the file system.
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
-    return target.with_name(f".{target.name[:40]}.{digest}-{purpose}{TEMPORARY}")
+    return target.with_name(f".{target.name[:40]}.{digest}{end}")
 
 
 if sys.platform == "win32":

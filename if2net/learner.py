@@ -541,7 +541,7 @@ class IF2Net:
 
     # ------------------------------------------------------------------ files
 
-    def save(self, path: str | os.PathLike[str], *, int8: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, int8: bool = False, keep_old: bool = False) -> None:
         """Write the learner to a file, whole or not at all. The learner stays exactly as it is.
 
         Parameters
@@ -550,6 +550,8 @@ class IF2Net:
             The model file.
         int8 : bool, default=False
             Round the weights to eight bits; only for a learner that only predicts, see `predictor`.
+        keep_old : bool, default=False
+            Keep the file that is replaced as a hidden file beside the new one, for `if2net undo`.
         """
         if int8 and not self.predicts_only:
             raise ConfigurationError("Only a learner that only predicts can be rounded; call predictor() first.")
@@ -570,7 +572,7 @@ class IF2Net:
                 "feature_names": self.feature_names,
                 "backbone": self.backbone,
             }
-            modelfile.write(path, tensors, header)
+            modelfile.write(path, tensors, header, keep_old)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:

@@ -25,8 +25,10 @@ _DTYPES |= {"U8": torch.uint8, "BOOL": torch.bool}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-    """Write a model file, whole or not at all.
+def write(
+    path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict[str, Any], keep_old: bool = False
+) -> None:
+    """Write a model file, whole or not at all. With `keep_old`, the file that it replaces stays beside it.
 
     The library safetensors is not used: its own temporary file would remain if the process is killed.
     """
@@ -42,7 +44,7 @@ def write(path: str | os.PathLike[str], tensors: dict[str, Tensor], header: dict
     start_of_file = len(text).to_bytes(8, "little") + text
     digest = hashlib.sha256(start_of_file)
     try:
-        with replacing(path) as temporary, open(temporary, "wb") as file:
+        with replacing(path, keep_old) as temporary, open(temporary, "wb") as file:
             file.write(start_of_file)
             for _, tensor in ordered:
                 content = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data

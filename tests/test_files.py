@@ -16,7 +16,17 @@ import pytest
 
 from if2net import files
 from if2net.errors import OutputError
-from if2net.files import cache_folder, fill_folder_once, locked, make_folder, remove_abandoned, replacing, write_text
+from if2net.files import (
+    cache_folder,
+    fill_folder_once,
+    kept_file,
+    locked,
+    make_folder,
+    remove_abandoned,
+    replacing,
+    take_back,
+    write_text,
+)
 
 
 def mode_of(path):
@@ -150,6 +160,84 @@ def refused(path, sentence):
     with pytest.raises(OutputError, match=sentence) as raised, replacing(path):
         pass
     assert str(raised.value).endswith(".")
+
+
+KILLED_WHILE_REPLACING = """
+import os, pathlib, sys
+from if2net.files import replacing
+owner, name = os if sys.argv[2] == "link" else pathlib.Path, sys.argv[2]
+real = getattr(owner, name)
+def die(*arguments, **options):
+    if sys.argv[3] == "after":
+        real(*arguments, **options)
+    os._exit(9)
+with replacing(sys.argv[1], keep_old=True) as temporary:
+    temporary.write_text("3")
+    setattr(owner, name, die)
+"""
+
+
+def write(path, text, keep_old=False):
+    with replacing(path, keep_old) as temporary:
+        temporary.write_text(text)
+
+
+def test_the_old_file_is_kept_until_the_next_one_and_can_be_put_back_once(tmp_path):
+    path, link = tmp_path / "a.txt", tmp_path / "link"
+    link.symlink_to(path)
+    write(link, "1", keep_old=True)
+    assert kept_file(path) is None  # there was no old file
+    for text in "23":
+        write(link, text, keep_old=True)
+        path.chmod(0o640)
+    assert len(os.listdir(tmp_path)) == 3
+    take_back(link, kept_file(link))
+    assert (path.read_text(), mode_of(path)) == ("2", 0o640)
+    assert link.is_symlink()
+    assert kept_file(path) is None
+    assert sorted(os.listdir(tmp_path)) == ["a.txt", "link"]
+
+
+@pytest.mark.parametrize("removed", [False, True], ids=["replaced", "removed and written again"])
+def test_an_old_file_is_not_kept_longer_than_the_next_file(tmp_path, removed):
+    path = tmp_path / "a.txt"
+    for text in "12":
+        write(path, text, keep_old=True)
+    if removed:
+        path.unlink()
+        assert kept_file(path) is None
+    write(path, "3", keep_old=removed)
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_without_hard_links_nothing_is_kept(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    for text in "12":
+        write(tmp_path / "a.txt", text, keep_old=True)
+    assert os.listdir(tmp_path) == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "2"
+
+
+@pytest.mark.parametrize("step", ["unlink", "link", "replace"])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_process_that_is_killed_while_it_keeps_a_file_leaves_a_whole_one(tmp_path, step, moment):
+    path = tmp_path / "a.txt"
+    for text in "12":
+        write(path, text, keep_old=True)
+    words = [sys.executable, "-c", KILLED_WHILE_REPLACING, path, step, moment]
+    assert subprocess.run(words, check=False).returncode == 9
+    replaced = (step, moment) == ("replace", "after")
+    assert path.read_text() == ("3" if replaced else "2")
+    kept = kept_file(path)
+    assert (kept and kept.read_text()) == (
+        "2" if replaced else "1" if (step, moment) == ("unlink", "before") else None
+    )
+    write(path, "4")
+    remove_abandoned(tmp_path)
+    assert os.listdir(tmp_path) == ["a.txt"]
 
 
 def test_a_folder_or_a_missing_folder_is_refused(tmp_path):

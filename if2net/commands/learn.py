@@ -41,6 +41,9 @@ def learn(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
     ] = None,
+    no_undo: Annotated[
+        bool, typer.Option("--no-undo", help="Keep no copy of the model of before. `if2net undo` needs it.")
+    ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     no_wait: NoWaitOption = False,
@@ -75,7 +78,7 @@ def learn(
             left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
         else:
             left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
-        net.save(model)
+        net.save(model, keep_old=not no_undo)
     new = [name for name in net.classes.tolist() if name not in known]
     names = ", ".join(map(str, new[:NAMED_CLASSES])) + (" …" if len(new) > NAMED_CLASSES else "")
     lines = [

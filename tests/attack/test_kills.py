@@ -2,13 +2,13 @@
 
 import json
 import multiprocessing
-import os
 import random
 import signal
 import time
 
 import pytest
 
+from if2net.files import kept_file
 from if2net.learner import IF2Net
 from if2net.study.bench.results import Results
 
@@ -85,7 +85,8 @@ def test_a_model_keeps_all_samples_through_200_kills(attack, tmp_path):
         samples = now
     attack.whole(*words)
     assert IF2Net.load(model, "cpu").samples == samples + ROWS
-    assert os.listdir(folder) == ["m.if2"]
+    assert sorted(folder.iterdir()) == sorted([model, kept_file(model)])
+    assert IF2Net.load(kept_file(model), "cpu").samples == samples
 
 
 def test_a_run_keeps_its_results_through_50_kills(attack, tmp_path):

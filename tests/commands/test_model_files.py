@@ -1,4 +1,4 @@
-"""`if2net rename`, `forget`, `fork` and `merge-models`, and the JSON answers of the commands for models."""
+"""`if2net undo`, `rename`, `forget`, `fork` and `merge-models`, and the JSON answers of the commands for models."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from if2net import load, modelfile
 from if2net.cli import app, main
 from if2net.errors import IF2NetError
-from if2net.files import locked
+from if2net.files import kept_file, locked
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -74,6 +74,57 @@ def test_learn_and_info_answer_in_json(folder):
     assert sum(described["samples_per_class"]) == 1797
     assert (described["features"], described["tasks"], described["backbone"]) == (64, 3, None)
     assert if2net("learn", folder / "low.if2", folder / "high.csv", "--quiet") == ""
+
+
+# ---------------------------------------------------------------------- undo
+
+
+def test_the_last_learn_is_taken_back_once(folder):
+    before = (folder / "low.if2").read_bytes()
+    if2net("learn", folder / "low.if2", folder / "high.csv")
+    answer = answered("undo", folder / "low.if2", "--quiet")
+    assert (answer["taken_back"], answer["classes"], answer["samples"]) == (533, [0, 1, 2, 3], 720)
+    assert (folder / "low.if2").read_bytes() == before
+    with pytest.raises(IF2NetError, match="There is nothing to take back"):
+        if2net("undo", folder / "low.if2")
+    assert (folder / "low.if2").read_bytes() == before
+
+
+def test_taking_back_is_told_in_words(folder):
+    if2net("learn", folder / "low.if2", folder / "high.csv")
+    output = if2net("undo", folder / "low.if2")
+    assert "Took back 533 samples" in output
+    assert "has 4 classes from 720 samples" in output
+
+
+CHANGES = {
+    "forget": ["forget", "low.if2", "high.csv"],
+    "forget a class": ["forget", "low.if2", "--class", "9"],
+    "rename": ["rename", "low.if2", "9", "10"],
+    "merge": ["merge-models", "low.if2", "low.if2", "fork.if2"],
+    "learn without undo": ["learn", "low.if2", "middle.csv", "--no-undo"],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_other_change_removes_the_model_of_before(change, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    if2net("fork", "low.if2", "fork.if2")
+    if2net("learn", "low.if2", "high.csv")
+    assert kept_file("low.if2") is not None
+    if2net(*CHANGES[change])
+    with pytest.raises(IF2NetError, match="There is nothing to take back"):
+        if2net("undo", "low.if2")
+    assert not list(folder.glob(".low*"))
+
+
+def test_a_model_that_another_program_has_put_there_is_not_replaced(folder):
+    if2net("learn", folder / "low.if2", folder / "high.csv")
+    if2net("learn", folder / "other.if2", folder / "high.csv", "--set", "width=60", "--device", "cpu")
+    shutil.copy(folder / "other.if2", folder / "low.if2")
+    with pytest.raises(IF2NetError, match=r"is no earlier state of .*low\.if2"):
+        if2net("undo", folder / "low.if2")
+    assert (folder / "low.if2").read_bytes() == (folder / "other.if2").read_bytes()
 
 
 # ---------------------------------------------------------------------- rename

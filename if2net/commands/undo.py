@@ -1,0 +1,45 @@
+"""`if2net undo`: take back the last `if2net learn`."""
+
+from __future__ import annotations
+
+from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
+
+
+def undo(
+    model: ModelArgument,
+    device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    no_wait: NoWaitOption = False,
+) -> None:
+    """Take back the last `if2net learn`.
+
+    `if2net learn` keeps the model of before as a hidden file beside MODEL. Every other change removes it.
+    """
+    from if2net import modelfile
+    from if2net.errors import InputError, ModelFileError
+    from if2net.files import check_writable, kept_file, locked, take_back
+    from if2net.learner import IF2Net
+
+    check_writable(model)
+    with locked(model, wait=not no_wait):
+        kept, now = kept_file(model), IF2Net.load(model, device)
+        if kept is None:
+            raise InputError(
+                f"There is nothing to take back: no earlier model is kept beside {model}. Only `if2net learn` keeps "
+                "one, if the model existed, and the next change removes it."
+            )
+        net = IF2Net.load(kept, device)
+        identities = [modelfile.read(path)[1]["identity"] for path in (kept, model)]
+        if identities[0] not in (None, identities[1]):
+            raise ModelFileError(
+                f"{kept} is no earlier state of {model}, which another model has replaced; remove the former."
+            )
+        take_back(model, kept)
+    lines = [
+        f"Took back {now.samples - net.samples:,} samples.",
+        f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
+    ]
+    values = {"taken_back": now.samples - net.samples}
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
