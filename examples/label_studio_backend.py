@@ -24,6 +24,7 @@ from if2net.images.learning import images_to_predict
 
 # The names in the labelling interface: <Image name="image" value="$image"/><Choices name="choice" toName="image">
 IMAGE, CHOICE = "image", "choice"
+EVENTS = ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_DELETED")
 
 
 class Backend:
@@ -35,17 +36,18 @@ class Backend:
 
     def predict(self, tasks: list[dict]) -> list[dict]:
         """Return a prediction per task."""
-        return [self._prediction(IF2Net.load(self.model), self._path(task)) for task in tasks]
+        net = IF2Net.load(self.model)
+        return [self._prediction(net, self._path(task)) for task in tasks]
 
     def fit(self, event: str, data: dict) -> None:
         """Learn a new annotation. A changed or deleted one is forgotten first, exactly."""
         deleted = event == "ANNOTATIONS_DELETED"
         annotations = data["annotations"] if deleted else [data["annotation"]]
         with locked(self.model):
-            net = IF2Net.load(self.model)
+            net, learned = IF2Net.load(self.model), dict(self.learned)
             for annotation in annotations:
-                if annotation["id"] in self.learned:
-                    path, label = self.learned.pop(annotation["id"])
+                if annotation["id"] in learned:
+                    path, label = learned.pop(annotation["id"])
                     net.forget(self._features(net, path), [label])
                 chosen = [
                     part["value"]["choices"][0] for part in annotation.get("result", ()) if part["type"] == "choices"
@@ -53,8 +55,9 @@ class Backend:
                 if chosen and not deleted:
                     path = self._path(data["task"])
                     net.learn(self._features(net, path), chosen[:1])
-                    self.learned[annotation["id"]] = path, chosen[0]
+                    learned[annotation["id"]] = path, chosen[0]
             net.save(self.model)
+            self.learned = learned
 
     def _prediction(self, net: IF2Net, path: Path) -> dict:
         probabilities = net.probabilities(self._features(net, path))[0]
@@ -77,7 +80,7 @@ class Backend:
         """Return the answer to a request of Label Studio."""
         if path == "/predict":
             return {"results": self.predict(request["tasks"])}
-        if path == "/webhook" and request["action"].startswith("ANNOTATION"):
+        if path == "/webhook" and request["action"] in EVENTS:
             self.fit(request["action"], request)
         return {"status": "UP", "model_class": "IF2Net", "model_version": self.model.name}
 

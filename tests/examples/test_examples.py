@@ -101,3 +101,17 @@ def test_a_model_goes_through_mlflow(run, tmp_path, monkeypatch):
         (tmp_path / "mlflow" / f"{name}.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     assert float(re.search(r"samples: ([\d.]+)", run("mlflow_model.py"))[1]) > 0.98
+
+
+def test_requests_of_label_studio_change_nothing_where_they_are_wrong(tmp_path, monkeypatch):
+    """A webhook may also tell of tasks and projects, and the path of an image may lead anywhere."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    from label_studio_backend import Backend
+
+    (tmp_path / "images").mkdir()
+    backend = Backend(tmp_path / "none.if2", tmp_path / "images")
+    assert backend.answer("/health", {})["status"] == "UP"
+    assert backend.answer("/webhook", {"action": "PROJECT_UPDATED", "project": {"id": 1}})["status"] == "UP"
+    (tmp_path / "secret.png").touch()
+    with pytest.raises(ValueError, match="is outside"):
+        backend._path({"data": {"image": "/data/local-files/?d=../secret.png"}})
