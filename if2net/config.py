@@ -73,6 +73,8 @@ class Config:
     batch_size: int = 64
     step: float = 1.0
     fisher: float = 100.0
+    # Whether samples far larger than the first data are refused (guards.py), and repeated ones lead to a warning.
+    check_inputs: bool = True
     # Where and how it computes.
     dtype: str = "float32"
     device: str = "auto"

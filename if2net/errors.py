@@ -1,4 +1,4 @@
-"""The errors of if2net. Each message is a full sentence that says what to do."""
+"""The errors and warnings of if2net. Each message is a full sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ class IF2NetError(ValueError):
 
 class InputError(IF2NetError):
     """Samples or labels that cannot be used."""
+
+
+class SuspectInputError(InputError):
+    """Samples or labels that are most likely a mistake; `check_inputs=False` accepts them."""
+
+
+class RepeatedSamplesWarning(UserWarning):
+    """Samples that had been learned before, and now count twice."""
 
 
 class ModelFileError(IF2NetError):
@@ -35,6 +43,16 @@ class ConfigurationError(IF2NetError):
 
 class NumericalError(IF2NetError):
     """A system of equations that cannot be solved in this precision."""
+
+
+def listed(names: Iterable[object], most: int = 3) -> str:
+    """Return the first names, and the number of the others.
+
+    >>> listed("abcde")
+    'a, b, c and 2 more'
+    """
+    words = [str(name) for name in names]
+    return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:

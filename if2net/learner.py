@@ -12,6 +12,7 @@ import math
 import os
 import threading
 import uuid
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,18 +22,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import contents, forks, inputs, modelfile, pictures, rounding
+from if2net import contents, forks, guards, inputs, modelfile, pictures, rounding
 from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
 from if2net.decision import PREDICTS_ONLY, RULES, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
-from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError
+from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning
 from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
-from if2net.membership import PLACES, add_members, no_members
+from if2net.membership import PLACES, add_members, are_repeated, no_members
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -45,6 +46,10 @@ STARTING_SAMPLES = 65_536
 # Tasks with an empty tweak that a file may have: they take memory, but no place in the file.
 MOST_TASKS = 1_000_000
 
+REPEATED = (
+    "Nearly all of these samples were learned before with the same labels; learned again, they count twice. Use "
+    "`forget` to take them out once."
+)
 
 NO_LABELS = Labels()
 
@@ -173,8 +178,10 @@ class IF2Net:
             identity=before.identity or uuid.uuid4().hex,
         )
         if isinstance(X, Streamed):
-            X.looks_good = lambda block: _looks_good(block, encoder)
-            X.explain = lambda block: self._samples(block, encoder)
+            X.looks_good = lambda block: _looks_good(block, encoder, self.check_inputs)
+            X.explain = lambda block: self._check_size(self._samples(block, encoder), encoder)
+        else:
+            self._check_size(X, encoder)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 check(X)
@@ -186,6 +193,7 @@ class IF2Net:
             self._replace(after, decision=decision, members=before.members + members.cpu())
 
         (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
+        self._warn_if_repeated(before.members)
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches aside, and merge them when all of them were good."""
@@ -197,8 +205,9 @@ class IF2Net:
             aside._start_from_batches(batches)
         for X, y in inputs.pairs(batches):
             aside._learn_samples(aside._samples(X), inputs.labels(y, len(X)), report)
-        aside._state = replace(aside._state, tasks=1, identity=None)
-        self.merge(aside)
+        members = aside._state.members - self._state.members
+        aside._state = replace(aside._state, tasks=1, identity=None, members=members)
+        self._merge(aside)
 
     def _can_stream(self, batches: Iterable[Any]) -> bool:
         """Return whether each batch can be learned by itself.
@@ -222,9 +231,9 @@ class IF2Net:
         return torch.cat(tensors), np.concatenate(labels)
 
     def _learner_beside(self) -> IF2Net:
-        """Return a learner that has learned nothing, but knows the classes: labels of other kinds are refused."""
+        """Return a learner that has learned nothing, but knows the classes and members, to check new ones."""
         aside = self.fork() if self.encoder is not None else IF2Net(self.config)
-        aside._state = replace(aside._state, labels=self.labels)
+        aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
         return aside
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
@@ -361,8 +370,14 @@ class IF2Net:
         IF2Net
             This learner.
         """
+        before = self._state.members
+        self._merge(other)
+        self._warn_if_repeated(before)
+        return self
+
+    def _merge(self, other: IF2Net) -> None:
         if other.encoder is None:
-            return self
+            return
         first, second = sorted((self, other), key=id)  # two merges in opposite directions must not block each other
         with first._lock, second._lock:
             self._check_exact("merge")
@@ -389,7 +404,6 @@ class IF2Net:
                     identity=self._state.identity or uuid.uuid4().hex,
                     merged=self._state.merged | theirs.identities,
                 )
-        return self
 
     def _check_mergeable(self, other: IF2Net) -> None:
         """Raise an error unless both have the same representation, or this learner is new and would have it."""
@@ -416,6 +430,11 @@ class IF2Net:
         """Raise an error if this learner only predicts."""
         if self.predicts_only:
             raise InputError(PREDICTS_ONLY)
+
+    def _warn_if_repeated(self, before: Tensor) -> None:
+        """Warn if nearly all samples that were added to these members were among them."""
+        if self.check_inputs and are_repeated(before, self._state.members - before):
+            warnings.warn(REPEATED, RepeatedSamplesWarning, stacklevel=4)
 
     def _check_exact(self, verb: str) -> None:
         self._check_learns()
@@ -673,6 +692,15 @@ class IF2Net:
         return self.labels.sorted
 
     @property
+    def check_inputs(self) -> bool:
+        """Whether samples far larger than the first data are refused, and repeated ones noticed. It can be set."""
+        return self.config.check_inputs
+
+    @check_inputs.setter
+    def check_inputs(self, value: bool) -> None:
+        self.config = replace(self.config, check_inputs=value)
+
+    @property
     def labels(self) -> Labels:
         """The classes in the order of their columns."""
         return self._state.labels
@@ -754,6 +782,10 @@ class IF2Net:
             encoder.check(tensor)
         return tensor
 
+    def _check_size(self, X: Tensor, encoder: Encoder) -> None:
+        if self.check_inputs:
+            guards.check_size(X, encoder, self.feature_names)
+
     def _rows(self, X: Any) -> Any:
         """Return pictures as rows, and anything else as it is. The first samples decide on the encoder."""
         rows, shape = pictures.as_rows(X)
@@ -829,10 +861,14 @@ def _check_header(header: dict[str, Any]) -> None:
             raise ModelFileError(f"The field {key!r} of its header is missing or wrong.")
 
 
-def _looks_good(X: Tensor, encoder: Encoder | None) -> Tensor:
-    """Return, as a tensor on the device, whether X passes the checks of `IF2Net._samples`."""
-    finite = inputs.finite(X)
-    return finite if encoder is None else finite & encoder.fits(X)
+def _looks_good(X: Tensor, encoder: Encoder | None, check_size: bool = False) -> Tensor:
+    """Return, as a tensor on the device, whether X passes the checks of `IF2Net._samples`, and that of its size."""
+    good = inputs.finite(X)
+    if encoder is not None:
+        good = good & encoder.fits(X)
+        if check_size:
+            good = good & guards.looks_usual(X, encoder)
+    return good
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

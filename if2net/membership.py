@@ -1,4 +1,4 @@
-"""Counts of what has been learned, by the hash of a sample and its label: the guard of `forget`.
+"""Counts of what has been learned, by the hash of a sample and its label: a guard for `forget` and `learn`.
 
 The statistics of a model cannot tell whether a sample is part of them. Subtracting one that is not would damage the
 model without a sign. So each learned sample adds one to a place in a table that its content and label determine. A
@@ -9,10 +9,15 @@ that goes unnoticed is about 1 − exp(−learned / PLACES).
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 PLACES = 1 << 16
+# At least FEWEST samples are repeated if this share of them is known, and this many standard deviations more than by
+# chance.
+REPEATED, DEVIATIONS, FEWEST = 0.95, 6, 10
 
 
 def no_members(device: torch.device | str = "cpu") -> Tensor:
@@ -31,3 +36,27 @@ def add_members(table: Tensor, contents: Tensor, labels: Tensor) -> None:
     mixed = (contents ^ labels) * 0x5851F42D4C957F2D
     places = ((mixed ^ (mixed >> 29)) * 0x2545F4914F6CDD1D >> 40) & (PLACES - 1)
     table.scatter_add_(0, places, torch.ones_like(places, dtype=table.dtype))
+
+
+def are_repeated(table: Tensor, new: Tensor) -> bool:
+    """Return whether nearly all samples in the table `new` are in the other one, and chance does not explain it.
+
+    It does in a table that is nearly full, and for data in which equal samples are common.
+
+    >>> once, other = no_members(), no_members()
+    >>> add_members(once, torch.arange(1000), torch.zeros(1000, dtype=torch.int64))
+    >>> add_members(other, torch.arange(1000, 2000), torch.zeros(1000, dtype=torch.int64))
+    >>> are_repeated(once, once), are_repeated(once, other)
+    (True, False)
+    """
+    if int(new.sum()) < FEWEST or not (_mostly_different(new) and _mostly_different(table)):
+        return False
+    asked, chance = new > 0, float((table > 0).double().mean())
+    count, known = int(asked.sum()), int((table[asked] > 0).sum())
+    surprise = known - count * chance
+    return known >= REPEATED * count and surprise > 0 and surprise**2 > DEVIATIONS**2 * count * chance * (1 - chance)
+
+
+def _mostly_different(table: Tensor) -> bool:
+    """Return whether the counted samples take at least half of the places that different ones would take."""
+    return int((table > 0).sum()) >= -PLACES / 2 * math.expm1(-int(table.sum()) / PLACES)

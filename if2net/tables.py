@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
-from if2net.errors import IF2NetError, InputError, unknown
+from if2net.errors import IF2NetError, InputError, SuspectInputError, listed, unknown
 from if2net.extras import require
 from if2net.labels import Labels
 
@@ -47,6 +47,10 @@ UTF_8 = "The text is not in UTF-8. Save the table in that encoding; spreadsheets
 FORMATS = dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), "csv")
 FORMATS |= {".parquet": "parquet", ".npz": "npz", ".npy": "npy"}
 NAMED = ("csv", "parquet")
+# Names of columns that programs add to number the rows, in lower case; pandas writes no name.
+INDEX_NAMES = ("", "index", "id", "unnamed: 0")
+# From this many rows on, a column that counts them is an index, and labels that hardly ever repeat are no classes.
+ENOUGH_ROWS = 20
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
 
 # Columns of a table by name, all of one length. A column may hold vectors or images.
@@ -161,12 +165,7 @@ class Table:
     columns: Columns
     feature_names: list[str] | None = None
     whole_labels: bool = False  # whether labels that were read as text are whole numbers
-
-    @property
-    def label_by_position(self) -> str | None:
-        """The column of the labels, if it was chosen because it is the last one and not by its name."""
-        label = self.columns.label
-        return label if label and kind_of(self.path) in NAMED and label.lower() not in LABEL_NAMES else None
+    notices: tuple[str, ...] = ()  # sentences about choices that the user may not expect
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, Any]]:
         with _naming(self.path):
@@ -214,20 +213,33 @@ class Stream:
 
 
 def tables_to_learn(
-    paths: Sequence[Path], label: str | None, known: Sequence[str] | None, classes: Sequence[Any]
+    paths: Sequence[Path],
+    label: str | None,
+    known: Sequence[str] | None,
+    classes: Sequence[Any],
+    *,
+    check_inputs: bool = True,
 ) -> list[Table]:
     """Open tables for a model with these features and classes; the first table names the features of a new model."""
     tables: list[Table] = []
     for path in paths:
-        tables.append(table_to_learn(path, label, known, classes))
+        tables.append(table_to_learn(path, label, known, classes, check_inputs=check_inputs))
         known = known or tables[0].feature_names
     return tables
 
 
 def table_to_learn(
-    path: Path, label: str | None = None, known: Sequence[str] | None = None, classes: Sequence[Any] = ()
+    path: Path,
+    label: str | None = None,
+    known: Sequence[str] | None = None,
+    classes: Sequence[Any] = (),
+    *,
+    check_inputs: bool = True,
 ) -> Table:
-    """Open a table with labels and check its first piece; the labels of an .npy file are in the .npy file `label`."""
+    """Open a table with labels and check its first piece; the labels of an .npy file are in the .npy file `label`.
+
+    With `check_inputs`, labels that hardly ever repeat are refused.
+    """
     kind = kind_of(path)
     with _naming(path):
         if kind == "npy":
@@ -237,8 +249,13 @@ def table_to_learn(
         else:
             columns = columns_to_learn(_names(path), label, known if kind in NAMED else None)
         first = _first_piece(path, columns)
-        names = feature_names(first, columns) if kind in NAMED else None
-        return Table(path, columns, names, kind == "csv" and _are_whole(first[columns.names[-1]], classes))
+        if check_inputs:
+            _check_classes(labels_of(first, columns), columns, classes)
+        whole = kind == "csv" and _are_whole(first[columns.names[-1]], classes)
+        if kind not in NAMED:
+            return Table(path, columns, whole_labels=whole)
+        notices = tuple(_notices(_names(path), columns, first, new=known is None, chosen=label is not None))
+        return Table(path, columns, feature_names(first, columns), whole, notices)
 
 
 def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] | None = None) -> Table:
@@ -247,6 +264,34 @@ def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] 
         columns = columns_to_predict(_names(path), label, known if kind_of(path) in NAMED else None)
         _first_piece(path, columns)
         return Table(path, columns)
+
+
+def _check_classes(labels: np.ndarray, columns: Columns, classes: Sequence[Any]) -> None:
+    """Raise an error if most rows have a new class of their own: such labels are measurements, names or numbers."""
+    new = {str(label) for label in labels.tolist()} - {str(label) for label in classes}
+    if len(labels) >= ENOUGH_ROWS and len(new) > len(labels) / 2:
+        raise SuspectInputError(
+            f"The column {columns.label!r} has {len(new):,} new classes in {len(labels):,} rows, so it does not look "
+            "like the label. Set `label` to the column that holds the classes."
+        )
+
+
+def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool, chosen: bool) -> Iterator[str]:
+    """Describe what the user may not expect: the label that was chosen, columns without use, and an index."""
+    assert columns.label is not None
+    if not chosen and columns.label.lower() not in LABEL_NAMES:
+        yield f"The labels are the last column, {columns.label!r}. Set `label` to choose another."
+    if ignored := [name for name in names if name not in columns.names]:
+        yield f"Columns that are no features of the model are ignored: {listed(map(repr, ignored))}."
+    for name in columns.features if new else ():
+        if _counts_rows(name, first[name]):
+            yield f"The column {name!r} only counts the rows, and is a feature now. Remove it if it is an index."
+
+
+def _counts_rows(name: str, values: np.ndarray) -> bool:
+    if values.ndim != 1 or len(values) < ENOUGH_ROWS or not (values[0] in (0, 1) or name.lower() in INDEX_NAMES):
+        return False
+    return bool((np.diff(values.astype(np.float64)) == 1).all())
 
 
 def _are_whole(labels: np.ndarray, classes: Sequence[Any]) -> bool:

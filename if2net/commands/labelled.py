@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from if2net.commands import images as pictures
+from if2net.commands.answer import printable
 from if2net.commands.options import refuse
 
 if TYPE_CHECKING:
@@ -52,16 +53,23 @@ def _images(
     return blocks(), left_out
 
 
-def open_tables(net: IF2Net, paths: Sequence[Path], label: str | None, console: Console) -> list[Table]:
-    """Open tables with labels, and say which column holds the labels if only its place tells."""
+def open_tables(
+    net: IF2Net, paths: Sequence[Path], label: str | None, console: Console, *, check_inputs: bool = False
+) -> list[Table]:
+    """Open tables with labels, and say what the user may not expect of them."""
     from if2net.images.model_backbone import check_tables
     from if2net.tables import tables_to_learn
 
     check_tables(net)
-    tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist())
-    if label is None and (chosen := tables[0].label_by_position):
-        console.print(f"The labels are the last column, {chosen!r}. Choose another with --label.", highlight=False)
+    tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist(), check_inputs=check_inputs)
+    for notice in notices_of(tables):
+        console.print(printable(notice), highlight=False, markup=False)
     return tables
+
+
+def notices_of(tables: Sequence[Table]) -> list[str]:
+    """Return what there is to say about tables, each sentence once."""
+    return list(dict.fromkeys(notice for table in tables for notice in table.notices))
 
 
 def numbered(tables: Sequence[Table]) -> Iterator[Block]:

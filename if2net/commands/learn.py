@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +14,7 @@ import typer
 
 from if2net.commands import images as pictures
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.labelled import open_tables
+from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import BackboneOption, DeviceOption, LabelledArgument, LabelOption, NoWaitOption, refuse
 
 if TYPE_CHECKING:
@@ -36,7 +38,9 @@ def learn(
         int | None,
         typer.Option(min=1, help="Number of workers on the cluster. Default: one per machine, or one per GPU."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random weights of a new model.")] = 0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the random weights of a new model. Default: 0.")
+    ] = None,
     device: DeviceOption = "auto",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
@@ -46,6 +50,10 @@ def learn(
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Learn samples that look like a mistake: in other units, or learned before."),
+    ] = False,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Learn new classes and samples from tables or images.
@@ -71,13 +79,17 @@ def learn(
     with locked(model, wait=not no_wait):  # two processes that learn at once would lose the samples of one
         net = _open(model, seed, device, settings or [], images)
         known, before = set(net.classes.tolist()), net.samples
+        checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
         left_out: dict[Path, str] = {}
-        if not images:
-            _learn_tables(net, samples, label, cluster, workers, console)
-        elif cluster is None:
-            left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
-        else:
-            left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
+        notices: list[str] = []
+        with _doubts(force):
+            if not images:
+                notices = _learn_tables(net, samples, label, cluster, workers, console)
+            elif cluster is None:
+                left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
+            else:
+                left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
+        net.check_inputs = checks
         net.save(model, keep_old=not no_undo)
     new = [name for name in net.classes.tolist() if name not in known]
     names = ", ".join(map(str, new[:NAMED_CLASSES])) + (" …" if len(new) > NAMED_CLASSES else "")
@@ -86,12 +98,13 @@ def learn(
         f"New classes: {names}" if new else "No new classes.",
         f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
     ]
-    values = {"learned": net.samples - before, "new_classes": new, "left_out": list(left_out.values())}
+    values = {"learned": net.samples - before, "new_classes": new}
+    values |= {"left_out": list(left_out.values()), "notices": notices}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
     pictures.print_left_out(left_out, console)
 
 
-def _open(path: Path, seed: int, device: str, settings: list[str], images: bool) -> IF2Net:
+def _open(path: Path, seed: int | None, device: str, settings: list[str], images: bool) -> IF2Net:
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
     from if2net.errors import ConfigurationError
@@ -99,21 +112,34 @@ def _open(path: Path, seed: int, device: str, settings: list[str], images: bool)
     from if2net.learner import IF2Net
 
     if path.exists():
-        if settings:
-            raise ConfigurationError(f"{path} has its settings already. Use --set only for a new model.")
+        if settings or seed is not None:
+            raise ConfigurationError(f"{path} has its settings already. Use --set and --seed only for a new model.")
         return IF2Net.load(path, device)
     config = Config.parse(settings, **(IMAGE_SETTINGS if images else {}))
-    return IF2Net(replace(config, seed=seed, device=device))
+    return IF2Net(replace(config, seed=config.seed if seed is None else seed, device=device))
+
+
+@contextmanager
+def _doubts(force: bool) -> Iterator[None]:
+    """Refuse repeated samples, unless that is forced, and name the option in errors that it would avoid."""
+    from if2net.errors import RepeatedSamplesWarning, SuspectInputError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if force else "error", RepeatedSamplesWarning)
+            yield
+    except (SuspectInputError, RepeatedSamplesWarning) as error:
+        raise SuspectInputError(f"{error} The model is unchanged; --force learns such samples.") from error
 
 
 def _learn_tables(
     net: IF2Net, paths: Sequence[Path], label: str | None, address: str | None, workers: int | None, console: Console
-) -> None:
-    """Learn tables here, or on the cluster at this address."""
+) -> list[str]:
+    """Learn tables here, or on the cluster at this address, and return what there is to say about them."""
     from if2net.progress import counting, progress
     from if2net.tables import Stream
 
-    tables = open_tables(net, paths, label, console)
+    tables = open_tables(net, paths, label, console, check_inputs=net.check_inputs)
     with progress("samples", console) as show:
         if address is None:
             net.learn(Stream(tables, counting(show)))
@@ -124,3 +150,4 @@ def _learn_tables(
             cluster.connect(address)
             cluster.learn_tables(net, tables, workers=workers, report=counting(show))
     net.feature_names = net.feature_names or tables[0].feature_names
+    return notices_of(tables)

@@ -13,7 +13,7 @@ from if2net.accelerate.products import Factor, product
 from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.sparse import TweakStatistics, tweak
-from if2net.encoder.standardise import Standardiser
+from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import ConfigurationError, InputError, unknown
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -89,7 +89,7 @@ class EncoderConfig:
             "encoder.mean": Part((inputs,), dtype),
             "encoder.scale": Part((inputs,), dtype, least=torch.finfo(dtype).tiny),
             "encoder.clip": Part((1,), dtype, least=torch.finfo(dtype).tiny, most=float("inf")),
-            "encoder.power": Part((1,), dtype, least=0.0, most=1.0),
+            "encoder.power": Part((1,), dtype, least=0.0, most=BRIGHTNESS_POWER),
         }
         if self.centre:
             parts["encoder.centre"] = Part((self.layers[-1].width,), dtype)
@@ -123,6 +123,16 @@ class DenseEncoder:
     def width(self) -> int:
         """S, the number of columns of V."""
         return self.config.width(self.inputs)
+
+    @property
+    def usual(self) -> Tensor | None:
+        """The root mean square of each input in the first data; None if inputs are not standardised."""
+        return self._standardiser.usual
+
+    @property
+    def clips(self) -> bool:
+        """Whether standardised inputs are clipped."""
+        return self._standardiser.clip < float("inf")
 
     @property
     def _standardiser(self) -> Standardiser:

@@ -35,6 +35,7 @@ class Standardiser:
     def __init__(self, mean: Tensor, scale: Tensor, clip: float, power: float = 0.0) -> None:
         self.mean, self.scale, self.clip, self.power = mean, scale, clip, power
         self.does_nothing = power == 0 and clip == float("inf") and not mean.any() and bool((scale == 1).all())
+        self.usual = None if self.does_nothing else self._usual()
 
     @classmethod
     def fit(cls, X: Tensor, mode: str) -> Standardiser:
@@ -56,6 +57,17 @@ class Standardiser:
         scale = torch.where(scale > 1e-12 * size + 1e-30, scale, size.clamp(min=1.0))
         clip = CLIP if mode == "feature" else float("inf")
         return cls(mean.to(X.dtype), scale.to(X.dtype).contiguous(), clip, power)
+
+    def _usual(self) -> Tensor:
+        """Return the root mean square of each feature of the first data, in its own units.
+
+        With y = x / ‖x‖^p, the length of x is that of y to the power of 1 / (1 − p).
+        """
+        squares = self.mean.double().square() + self.scale.double().square()
+        if self.clip < float("inf"):  # a feature that was constant may be as large as any other
+            constant = self.scale == self.mean.abs().clamp(min=1.0)
+            squares = torch.where(constant, squares.max(), squares)
+        return (squares.sqrt() * squares.sum().pow(self.power / (2 - 2 * self.power))).to(self.scale.dtype)
 
     def __call__(self, X: Tensor) -> Tensor:
         if self.does_nothing:

@@ -138,7 +138,7 @@ def test_two_folders_in_turn_give_the_same_model_as_both_at_once(model, folder, 
 
 def test_the_features_of_an_image_are_computed_once(model, folder, tmp_path):
     before = [path.read_bytes() for path in (tmp_path / "cache").rglob("*.sqlite")]
-    if2net("learn", model, folder / "today")
+    if2net("learn", model, folder / "today", "--force")
     if2net("predict", model, folder / "today")
     assert [path.read_bytes() for path in (tmp_path / "cache").rglob("*.sqlite")] == before
 

@@ -1,6 +1,7 @@
 """`if2net learn`, `predict` and `info` with tables, as a user calls them."""
 
 import csv
+import json
 import subprocess
 import sys
 
@@ -150,8 +151,9 @@ def test_a_wrong_call_creates_no_model(folder, tmp_path):
 
 
 def test_settings_of_an_existing_model_are_refused(model, folder):
-    with pytest.raises(IF2NetError, match="has its settings already"):
-        if2net("learn", model, folder / "new.parquet", *SMALL)
+    for words in (SMALL, ["--seed", "3"]):
+        with pytest.raises(IF2NetError, match="has its settings already"):
+            if2net("learn", model, folder / "new.parquet", *words)
 
 
 def test_predictions_that_fail_half_way_leave_the_old_file(model, folder, tmp_path):
@@ -194,7 +196,7 @@ def test_two_processes_that_learn_at_once_lose_nothing(folder, tmp_path):
     assert first.stdout.readline() == "read\n"
     with pytest.raises(IF2NetError, match=f"is in use by process {first.pid} on "):
         if2net("learn", model, folder / "old.csv", "--no-wait")
-    second = learning("", model, folder / "old.csv")
+    second = learning("", model, folder / "old.csv", "--force")
     assert f"Waiting for process {first.pid} on " in second.stderr.readline()
     first.communicate("go on\n")
     second.communicate()
@@ -262,3 +264,60 @@ def test_a_label_that_only_its_place_suggests_is_named(tmp_path):
     table.write_text("x,z\n" + "".join(f"{number},{number % 2}\n" for number in range(20)))
     result = CliRunner().invoke(app, ["learn", str(tmp_path / "m.if2"), str(table), *SMALL])
     assert "The labels are the last column, 'z'" in " ".join(result.stderr.split())
+
+
+# ---------------------------------------------------------------------- tables that look like a mistake
+
+
+def test_a_table_in_other_units_is_refused_with_its_columns_unless_forced(model, folder, tmp_path):
+    frame = pd.read_parquet(folder / "new.parquet")
+    frame.loc[:, frame.columns != "target"] *= 1000
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    before = model.read_bytes()
+    with pytest.raises(IF2NetError, match=r"columns 'pixel_\d_\d', .* times as large as usual.*--force"):
+        if2net("learn", model, folder / "new.parquet", tmp_path / "bad.csv")
+    assert model.read_bytes() == before
+    if2net("learn", model, tmp_path / "bad.csv", "--force")
+    assert load(model).learner_.samples == 901 + 896
+    assert load(model).learner_.check_inputs
+
+
+def test_a_table_that_has_been_learned_is_refused_unless_forced(model, folder):
+    before = model.read_bytes()
+    for tables in (["old.csv"], ["new.parquet", "old.csv"]):
+        with pytest.raises(IF2NetError, match=r"learned before with the same labels.*unchanged; --force"):
+            if2net("learn", model, *(folder / name for name in tables))
+    assert model.read_bytes() == before
+    if2net("learn", model, folder / "old.csv", "--force")
+    assert load(model).learner_.samples == 2 * 901
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_label_with_a_class_for_each_row_is_refused_unless_forced(ending, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(719, 3)).round(6), columns=["a", "b", "price"])
+    frame["price"] = frame["price"].astype(str)
+    getattr(frame, f"to_{ending}")(tmp_path / f"t.{ending}", index=False)
+    words = ["learn", tmp_path / "m.if2", tmp_path / f"t.{ending}", *SMALL]
+    with pytest.raises(IF2NetError, match=r"'price' has 719 new classes in 719 rows.*--force"):
+        if2net(*words)
+    assert not (tmp_path / "m.if2").exists()
+    if2net(*words, "--force")
+    assert len(load(tmp_path / "m.if2").classes_) == 719
+
+
+def test_the_choices_that_a_user_may_not_expect_are_named_on_the_screen_and_in_json(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(40) % 7, "z": np.arange(40) % 2})
+    frame.to_csv(tmp_path / "a.csv")  # with the index of pandas, which has no name
+    frame.assign(x=frame.x + 0.5, note=1)[["note", "x", "z"]].to_csv(tmp_path / "b.csv", index_label="")
+    words = ["learn", str(tmp_path / "m.if2"), str(tmp_path / "a.csv"), "--json"]
+    result = CliRunner().invoke(app, [*words, *SMALL])
+    notices = json.loads(result.stdout)["notices"]
+    assert [notice.split(".")[0] for notice in notices] == [
+        "The labels are the last column, 'z'",
+        "The column '' only counts the rows, and is a feature now",
+    ]
+    assert " ".join(notices) in " ".join(result.stderr.split())
+    assert json.loads(if2net(*words, tmp_path / "b.csv", "--label", "z", "--force"))["notices"] == [
+        "Columns that are no features of the model are ignored: 'note'."
+    ]
+    assert not CliRunner().invoke(app, [*words, "--force", "--quiet"]).stderr

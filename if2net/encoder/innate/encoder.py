@@ -74,6 +74,9 @@ class InnateEncoder:
 
     config: InnateConfig
     full: Tensor | None = None  # the largest value that a pixel can have
+    # `check` knows the range of the values, so sizes that are usual are not needed.
+    usual: ClassVar[None] = None
+    clips: ClassVar[bool] = False
 
     @property
     def inputs(self) -> int:

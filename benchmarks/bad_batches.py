@@ -1,0 +1,209 @@
+"""Batches in wrong units, and ordinary ones: which are refused, and what the others do to the old classes.
+
+Bad batches: a model learns half of the classes, then the others with all values times a factor, or with one column,
+row or value that is wrong. `loss` is the accuracy on the old classes that this costs, in points, compared with the
+right batch; `loss_without_check` is the same with check_inputs=False.
+
+Ordinary data: the first classes start an encoder, and the other ones follow, in three class orders, with one or two
+classes at a time. The figure is the largest relative size of any batch; above the limit, it is refused.
+
+First batches: the accuracy on the digits after a first batch of a few samples and a second one of all others.
+
+usage: python benchmarks/bad_batches.py [--data DIR] [--out FILE]        DIR holds mnist/ and fashion-mnist/
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn import datasets
+from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures
+
+from if2net import IF2Net
+from if2net.encoder import DenseEncoder, encoder_config
+from if2net.errors import SuspectInputError
+from if2net.files import write_text
+from if2net.guards import TOO_LARGE, relative_size
+from if2net.study.bench.results import environment
+from if2net.study.data.datasets import load_dataset
+
+FACTORS = (1e2, 1e4, 1e6, 1e12)
+ORDERS = 3
+FIRST_SAMPLES = (1, 2, 5, 10, 20, 50, 100, 500)
+SAMPLES = 6000  # of MNIST and FashionMNIST
+
+Data = tuple[np.ndarray, np.ndarray]
+
+
+def encoder_for(X: np.ndarray) -> DenseEncoder:
+    """Return an encoder that starts from these samples: without hidden layers, which no check uses."""
+    encoder = DenseEncoder(encoder_config("linear", X.shape[1]), seed=0)
+    encoder.start(torch.from_numpy(X).float())
+    return encoder
+
+
+# ---------------------------------------------------------------------- bad batches
+
+
+def bad_batches(X: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    for factor in FACTORS:
+        yield f"all values x {factor:g}", X * factor
+    column = X.copy()
+    column[:, X.std(axis=0).argmax()] *= 1e6
+    yield "one column x 1e+06", column
+    for name, place in (("a row", np.s_[len(X) // 2]), ("a value", np.s_[len(X) // 2, X.shape[1] // 2])):
+        changed = X.copy()
+        changed[place] = 1e9
+        yield f"{name} of 1e+09", changed
+
+
+def harm(data: Data, **settings: Any) -> dict[str, dict[str, Any]]:
+    """Return what each bad batch does to a model of these data."""
+    X, y = data[0].astype(np.float64), data[1]
+    test = np.arange(len(y)) % 4 == 0
+    old = y < (y.max() + 1) // 2 + (y.max() + 1) % 2
+    first, second = old & ~test, ~old & ~test
+
+    def accuracy(batch: np.ndarray, *, check_inputs: bool) -> float:
+        net = IF2Net(device="cpu", seed=0, check_inputs=check_inputs, **settings).learn(X[first], y[first])
+        net.learn(batch, y[second])
+        return 100 * float((net.predict(X[old & test]) == y[old & test]).mean())
+
+    right, found = accuracy(X[second], check_inputs=True), {}
+    for name, batch in bad_batches(X[second]):
+        found[name] = {"loss_without_check": right - accuracy(batch, check_inputs=False)}
+        try:
+            found[name]["loss"] = right - accuracy(batch, check_inputs=True)
+        except SuspectInputError as error:
+            found[name]["refused"] = str(error)
+    return found
+
+
+# ---------------------------------------------------------------------- ordinary data
+
+
+def ordinary() -> Iterator[tuple[str, Data]]:
+    """Give data sets of scikit-learn, and the same in other forms: heavy tails, counts, rare values."""
+    random = np.random.default_rng(0)
+    for name in ("iris", "wine", "breast_cancer", "digits"):
+        yield name, getattr(datasets, f"load_{name}")(return_X_y=True)
+    for name in ("diabetes", "linnerud"):
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        yield name, (X, _levels(y[:, 0] if y.ndim > 1 else y, 4))
+    for features, separation, scale in (
+        (4, 1.0, 1.0),
+        (20, 0.5, 1.0),
+        (20, 5.0, 1.0),
+        (100, 1.0, None),
+        (20, 1.0, 1e4),
+    ):
+        settings = {"n_features": features, "class_sep": separation, "scale": scale, "n_classes": 4}
+        name = f"classification, {features} features, separation {separation:g}, scale {scale or 'random'}"
+        yield name, datasets.make_classification(2000, n_informative=4, n_redundant=0, random_state=0, **settings)
+    for features, spread, box in ((2, 1.0, 10), (10, 0.1, 10), (50, 3.0, 10), (10, 1.0, 1000)):
+        settings = {"n_features": features, "cluster_std": spread, "center_box": (-box, box), "centers": 10}
+        name = f"blobs, {features} features, spread {spread:g}, box {box}"
+        yield name, datasets.make_blobs(2000, random_state=0, **settings)
+    yield "moons", datasets.make_moons(1000, noise=0.1, random_state=0)
+    yield "circles", datasets.make_circles(1000, noise=0.05, factor=0.3, random_state=0)
+    yield "gaussian quantiles", datasets.make_gaussian_quantiles(n_samples=2000, n_classes=5, random_state=0)
+    yield "hastie", datasets.make_hastie_10_2(2000, random_state=0)
+    for name in ("swiss_roll", "s_curve", "friedman1", "friedman2", "friedman3", "low_rank_matrix", "regression"):
+        made = getattr(datasets, f"make_{name}")(1000, random_state=0)
+        X, values = made if isinstance(made, tuple) else (made, made.sum(axis=1))
+        yield name, (X, _levels(values, 5))
+    X, marks = datasets.make_multilabel_classification(2000, n_classes=4, random_state=0)
+    yield "counts of words", (X, marks.argmax(axis=1))
+    for name in ("iris", "wine", "breast_cancer", "digits"):
+        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+        yield f"{name}, squares and products", (PolynomialFeatures(2).fit_transform(X[:, :20]), y)
+        steps = KBinsDiscretizer(5, encode="onehot-dense", quantile_method="averaged_inverted_cdf")
+        yield f"{name}, one column per fifth", (steps.fit_transform(X[:, X.std(axis=0) > 0]), y)
+        yield f"{name}, to the power of 4", (X**4, y)
+        scaled = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
+        yield f"{name}, exponential", (np.exp(scaled), y)
+        yield f"{name}, units at random", (X * 10 ** random.uniform(-6, 6, X.shape[1]), y)
+        yield f"{name}, sparse counts", (random.poisson(0.02 * X / X.mean()), y)
+
+
+def _levels(values: np.ndarray, count: int) -> np.ndarray:
+    """Return the class of each value: as many classes as given, with as many samples each."""
+    return np.argsort(np.argsort(values)) * count // len(values)
+
+
+def largest_size(data: Data, batch: int | None = None) -> float:
+    """Return the largest relative size of a batch in any of the streams."""
+    X, (_, y) = data[0], np.unique(data[1], return_inverse=True)
+    classes, sizes = y.max() + 1, [0.0]
+    for seed in range(ORDERS):
+        order = np.random.default_rng(seed).permutation(classes) if seed else np.arange(classes)
+        for together in (1, 2):
+            tasks = [np.isin(y, order[start : start + together]) for start in range(0, classes, together)]
+            encoder = encoder_for(X[tasks[0]])
+            for task in tasks[1:]:
+                samples = torch.from_numpy(X[task]).float()
+                sizes += [float(relative_size(part, encoder)) for part in samples.split(batch or len(samples))]
+    return max(sizes)
+
+
+# ---------------------------------------------------------------------- first batches
+
+
+def small_starts(data: Data) -> dict[str, float]:
+    """Return the accuracy after first batches of these numbers of samples: the mean of ten draws."""
+    X, y = data
+    test = np.arange(len(y)) % 4 == 0
+    X, y, X_test, y_test = X[~test], y[~test], X[test], y[test]
+    found = {}
+    for count in FIRST_SAMPLES:
+        scores = []
+        for seed in range(10):
+            order = np.random.default_rng(seed).permutation(len(y))
+            net = IF2Net(device="cpu", seed=seed).learn(X[order[:count]], y[order[:count]])
+            net.learn(X[order[count:]], y[order[count:]])
+            scores.append(100 * float((net.predict(X_test) == y_test).mean()))
+        found[str(count)] = float(np.mean(scores))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder that holds mnist/ and fashion-mnist/")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
+    digits = datasets.load_digits(return_X_y=True)
+    bad = {
+        "digits": harm(digits),
+        "digits, encoder linear": harm(digits, encoder="linear"),
+        "digits, centred": harm((digits[0] - 8, digits[1])),
+        "wine": harm(datasets.load_wine(return_X_y=True)),
+        "breast_cancer": harm(datasets.load_breast_cancer(return_X_y=True)),
+        "iris": harm(datasets.load_iris(return_X_y=True)),
+    }
+    data = dict(ordinary())
+    for name in ("mnist", "fashion-mnist"):
+        images = load_dataset(name, arguments.data)
+        data[name] = (images.train_X[:SAMPLES], images.train_y[:SAMPLES])
+    sizes = {name: largest_size(one) for name, one in data.items()}
+    singles = {name: largest_size(one, batch=1) for name, one in data.items()}
+    report = {
+        "environment": environment("cpu"),
+        "bad_batches": bad,
+        "limit": TOO_LARGE,
+        "ordinary": sizes,
+        "ordinary_one_by_one": singles,
+        "false_alarms": [name for name in data if max(sizes[name], singles[name]) > TOO_LARGE],
+        "first_batches_of_digits": small_starts(digits),
+    }
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

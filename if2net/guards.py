@@ -1,0 +1,78 @@
+"""The guard against samples in other units than the first data.
+
+The encoder keeps the usual size of each column: its root mean square in the first data. Relative to it, the root mean
+square of a block of samples is about 1, and 100 after a mistake such as centimetres for metres. Samples that are too
+large are refused, because they would dominate the statistics and spoil the old classes.
+
+Only the frozen encoder decides, so that forks, merged learners and loaded ones agree. A column that moves for the
+first time in a later class is no reason to refuse it: all columns of a block count together, and a column that was
+constant has the size of the largest one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from if2net.encoder import Encoder
+from if2net.errors import SuspectInputError, listed
+
+# Samples are refused if their relative size is larger. Ordinary data stays below 10, and a hundredfold batch is above
+# (benchmarks/bad_batches.json).
+TOO_LARGE = 30.0
+# Samples in a block. Fewer than FEW count as if usual ones filled them up: a single large one does little harm.
+BLOCK, FEW = 4096, 64
+# Where the encoder clips its inputs, single large values do no harm. They count as at most this many times the usual
+# size, but most values of a column must not be this much larger.
+MOST_CLIPPED, COLUMN_TOO_LARGE = 100.0, 1000.0
+
+
+def relative_size(X: Tensor, encoder: Encoder) -> Tensor:
+    """Return the root mean square of a block of samples, relative to the usual sizes of its columns."""
+    if encoder.usual is None:
+        return torch.ones((), device=X.device)
+    return (_squares(X, encoder).sum() / (max(len(X), FEW) * X.shape[1])).sqrt()
+
+
+def looks_usual(X: Tensor, encoder: Encoder) -> Tensor:
+    """Return, as a tensor on the device, whether no block of X is too large."""
+    return torch.stack([_is_usual(block, encoder) for block in X.split(BLOCK)]).all()
+
+
+def check_size(X: Tensor, encoder: Encoder, names: Sequence[str] | None = None) -> None:
+    """Raise an error that names the columns if a block of X is too large."""
+    for place, block in enumerate(X.split(BLOCK)):
+        if not bool(_is_usual(block, encoder)):
+            raise SuspectInputError(_description(block, encoder, names, place * BLOCK))
+
+
+def _is_usual(X: Tensor, encoder: Encoder) -> Tensor:
+    usual = relative_size(X, encoder) <= TOO_LARGE
+    if encoder.usual is None or not encoder.clips:
+        return usual
+    far = (X.abs() > COLUMN_TOO_LARGE * encoder.usual).sum(dim=0).amax()
+    return usual & (far <= max(len(X), FEW) / 2)
+
+
+def _description(X: Tensor, encoder: Encoder, names: Sequence[str] | None, before: int) -> str:
+    assert encoder.usual is not None
+    sizes = X.double().abs() / encoder.usual
+    first = (_squares(X, encoder).mean(dim=1) > TOO_LARGE**2) | (sizes > COLUMN_TOO_LARGE).any(dim=1)
+    largest, order = sizes.amax(dim=0).sort(descending=True)
+    far = order[largest > TOO_LARGE].tolist()
+    columns = listed(repr(names[column]) if names else column for column in far)
+    return (
+        f"X is far outside the data that this learner knows: in the column{'s' * (len(far) > 1)} {columns}, values "
+        f"are up to {float(largest[0]):,.3g} times as large as usual, the first in sample "
+        f"{before + int(first.nonzero()[0]) + 1:,}. Use the units of the first data, and remove wrong samples. If X "
+        "is right, set check_inputs=False."
+    )
+
+
+def _squares(X: Tensor, encoder: Encoder) -> Tensor:
+    """Return the square of each value, relative to the usual size of its column."""
+    assert encoder.usual is not None
+    sizes = X / encoder.usual
+    return (sizes.clamp(-MOST_CLIPPED, MOST_CLIPPED) if encoder.clips else sizes).square()

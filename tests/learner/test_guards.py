@@ -1,0 +1,146 @@
+"""Batches that are most likely a mistake: in other units, or learned before."""
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from if2net import IF2Net, IF2NetClassifier, guards
+from if2net.accelerate import streaming
+from if2net.errors import RepeatedSamplesWarning, SuspectInputError
+
+
+@pytest.fixture
+def halves(digits):
+    X, y = digits
+    return (X[y < 5], y[y < 5]), (X[y >= 5], y[y >= 5])
+
+
+@pytest.fixture
+def net(new_learner, halves):
+    return new_learner().learn(*halves[0])
+
+
+def one_row(X):
+    X = X.copy()
+    X[300] = 1e9
+    return X
+
+
+BAD = {f"times {factor:g}": lambda X, factor=factor: X * factor for factor in (1e2, 1e4, 1e6, 1e12)}
+BAD["one row of 1e9"] = one_row
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("how", ["array", "stream", "generator"])
+def test_a_batch_in_other_units_is_refused_and_changes_nothing(name, how, net, halves):
+    X, y = BAD[name](halves[1][0]), halves[1][1]
+    before, samples = net.scores(halves[0][0]), net.samples
+    batches = [(halves[1][0][:100], y[:100]), (X[100:], y[100:])]
+    given = {"array": (X, y), "stream": (batches,), "generator": (iter(batches),)}[how]
+    with pytest.raises(SuspectInputError, match="times as large as usual"):
+        net.learn(*given)
+    assert net.samples == samples
+    assert torch.equal(net.scores(halves[0][0]), before)
+
+
+def test_the_error_names_the_columns_how_far_off_they_are_and_the_first_sample(net, halves):
+    X, y = halves[1]
+    X = X.copy()
+    X[7:, [20, 21, 35, 42]] *= np.array([1e3, 1e5, 1e4, 1e3])
+    net.feature_names = [f"pixel {place}" for place in range(64)]
+    with pytest.raises(SuspectInputError, match=r"'pixel 21', 'pixel 35', .* and 1 more.*the first in sample 8"):
+        net.learn(X, y)
+    net.feature_names = None
+    with pytest.raises(SuspectInputError, match=r"columns 21, 35, .* up to [\d.e+,]+ times as large as usual"):
+        net.learn(X, y)
+
+
+def test_check_inputs_lets_a_batch_in_for_new_and_for_existing_learners(net, halves):
+    X, y = halves[1]
+    net.check_inputs = False
+    net.learn(1e4 * X, y)
+    classifier = IF2NetClassifier(device="cpu", random_state=0, width=60, config={"check_inputs": False})
+    classifier.partial_fit(*halves[0]).partial_fit(1e4 * X, y)
+    assert net.samples == classifier.learner_.samples == len(X) + len(halves[0][0])
+
+
+def test_a_saved_learner_and_a_fork_refuse_the_same_batches(net, halves, tmp_path):
+    net.save(tmp_path / "net.if2")
+    for other in (IF2Net.load(tmp_path / "net.if2"), net.fork()):
+        with pytest.raises(SuspectInputError):
+            other.learn(100 * halves[1][0], halves[1][1])
+
+
+def test_a_column_that_was_constant_may_vary_later(new_learner, halves):
+    (X, y), later = halves
+    scale = np.geomspace(1e-3, 1e6, 64)  # columns in different units
+    net = new_learner().learn(X * scale, y)
+    constant = X.std(axis=0) == 0
+    assert constant.any()
+    later = later[0] * scale
+    later[:, constant] = 1e4
+    net.learn(later, halves[1][1])
+
+
+def test_a_heavy_tail_is_no_reason_to_refuse_a_batch(new_learner):
+    random = np.random.default_rng(0)
+    X, y = random.lognormal(sigma=2, size=(2000, 10)), np.arange(2000) % 4
+    net = new_learner().learn(X[:500], y[:500])
+    for start in range(500, 2000, 100):
+        net.learn(X[start : start + 100], y[start : start + 100])
+
+
+def test_samples_streamed_to_a_gpu_are_checked_too(net, halves, monkeypatch):
+    X, y = halves[1]
+    monkeypatch.setattr("if2net.learner.worth_streaming", lambda X, device: True)
+    monkeypatch.setattr(streaming, "_copies", lambda X, rows, device: iter(X.split(rows)))
+    with pytest.raises(SuspectInputError, match="times as large"):
+        net.learn(one_row(X), y)
+    net.learn(X, y)
+
+
+def test_without_a_scale_nothing_is_refused(new_learner, halves):
+    net = new_learner(encoder="linear", standardise="none").learn(*halves[0])
+    net.learn(1e3 * halves[1][0], halves[1][1])
+
+
+def test_the_usual_size_of_pixels_is_that_of_the_first_data(net, halves):
+    assert 0.5 < float(guards.relative_size(torch.tensor(halves[0][0]), net.encoder)) < 2
+    assert float(guards.relative_size(torch.tensor(50 * halves[0][0]), net.encoder)) == pytest.approx(
+        50 * float(guards.relative_size(torch.tensor(halves[0][0]), net.encoder)), rel=1e-3
+    )
+
+
+# ---------------------------------------------------------------------- repeated samples
+
+
+@pytest.mark.parametrize("how", ["array", "stream"])
+def test_learning_the_same_samples_again_warns(how, net, halves):
+    X, y = halves[0]
+    net.learn(*halves[1])
+    with pytest.warns(RepeatedSamplesWarning, match="learned before with the same labels"):
+        net.learn(X, y) if how == "array" else net.learn([(X[:300], y[:300]), (X[300:], y[300:])])
+    net.forget(X, y)
+    assert net.samples == len(X) + len(halves[1][0])
+
+
+def test_merging_a_fork_that_has_learned_the_same_samples_warns(net, halves):
+    other = net.fork().learn(*halves[0])
+    with pytest.warns(RepeatedSamplesWarning):
+        net.merge(other)
+
+
+def test_new_samples_other_labels_and_data_with_few_different_rows_do_not_warn(new_learner, halves):
+    (X, y), (X_new, y_new) = halves
+    random = np.random.default_rng(0)
+    bits = random.integers(0, 2, size=(2000, 6))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net = new_learner().learn(X, y)
+        net.learn(X_new, y_new)
+        net.learn(X, y + 100)
+        binary = new_learner().learn(bits[:1000], bits[:1000].sum(axis=1))
+        for start in range(1000, 2000, 50):
+            binary.learn(bits[start : start + 50], bits[start : start + 50].sum(axis=1))
