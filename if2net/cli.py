@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
@@ -147,6 +148,7 @@ def main() -> None:
     """Run the `if2net` command. An error that the user can correct is one sentence, without a traceback."""
     # Waiting threads must not spin, because they would take the cores from other work. This process is our own.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    warnings.formatwarning = lambda message, *_: f"Warning: {printable(str(message))}\n"  # without a line of code
     try:
         app()
     except IF2NetError as error:

@@ -104,6 +104,8 @@ class IF2Net:
         The classes learned so far, sorted.
     tasks : int
         Calls of `learn`, including those of merged learners.
+    check_inputs : bool
+        Whether samples far larger than the first data are refused, and repeated ones lead to a warning. Can be set.
     feature_names : list of str or None
         Names of the columns, where the samples came from a table or a data frame.
     backbone : dict or None

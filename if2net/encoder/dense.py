@@ -25,6 +25,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 # The widths that an error about memory may advise.
 SMALLER_WIDTHS = (6000, 2000, 1000, 500, 200, 100)
 
+# First data of fewer samples says little about the spread.
+FEW_SAMPLES = 100
+
 # W̃ᵀ of each layer, which Algorithm 1 solves for one set of data. Empty where the encoder has no tweak.
 Tweak = list[Tensor]
 
@@ -268,11 +271,14 @@ def _with_ones(V: Tensor) -> Tensor:
 def _along_spread(weights: Tensor, X: Tensor, power: float) -> Tensor:
     """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses.
 
-    With Σ = UΛUᵀ and A = Uᵀw, it is UΛ^pA, and the spread wᵀΣw of the response is the sum of Λ·A².
+    With Σ = UΛUᵀ and A = Uᵀw, it is UΛ^pA, and the spread wᵀΣw of the response is the sum of Λ·A². A few samples have
+    no spread in most directions, which later ones will have: a part of Λ is then divided equally.
     """
     wide = X.double()
     values, U = torch.linalg.eigh(wide.T @ wide / len(wide))
     values = values.clamp(min=0)
+    if len(wide) < FEW_SAMPLES:
+        values = values.lerp(values.mean(), 1 / len(wide))
     A = U.T @ weights
     squares = A.square().sum(dim=1)
     before, after = ((values.pow(1 + 2 * p) * squares).sum() for p in (0, power))

@@ -113,6 +113,15 @@ def test_the_usual_size_of_pixels_is_that_of_the_first_data(net, halves):
     )
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 10])
+def test_a_first_batch_of_a_few_samples_costs_little_accuracy(count, digits):
+    X, y = digits
+    order = np.random.default_rng(0).permutation(len(y))
+    first, rest, test = order[:count], order[count:1000], order[1000:]
+    net = IF2Net(device="cpu").learn(X[first], y[first]).learn(X[rest], y[rest])
+    assert np.mean(net.predict(X[test]) == y[test]) > 0.975
+
+
 # ---------------------------------------------------------------------- repeated samples
 
 
