@@ -279,8 +279,9 @@ def _check_classes(labels: np.ndarray, columns: Columns, classes: Sequence[Any])
 def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool, chosen: bool) -> Iterator[str]:
     """Describe what the user may not expect: the label that was chosen, columns without use, and an index."""
     assert columns.label is not None
-    if not chosen and columns.label.lower() not in LABEL_NAMES:
-        yield f"The labels are the last column, {columns.label!r}. Set `label` to choose another."
+    if not chosen:
+        place = "column" if columns.label.lower() in LABEL_NAMES else "last column,"
+        yield f"The labels are the {place} {columns.label!r}. Set `label` to choose another."
     if ignored := [name for name in names if name not in columns.names]:
         yield f"Columns that are no features of the model are ignored: {listed(map(repr, ignored))}."
     for name in columns.features if new else ():

@@ -16,6 +16,7 @@ import spread as by_class
 
 from if2net.decision.analytic import FEW, NEW_SHARE
 from if2net.encoder.presets import automatic_width
+from if2net.membership import REPEATED
 from if2net.study.bench.paper import paper_figures
 from if2net.study.bench.results import Results
 from if2net.study.methods import METHODS
@@ -116,6 +117,10 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
         how_many: [100 * accuracy[how] for how in ("without samples", "with samples")]
         for how_many, accuracy in read("benchmarks/forget_class.json").items()
     }
+    batches = read("benchmarks/bad_batches.json")
+    sizes = [entry["size"] for entry in batches["ordinary"].values()]
+    spoiled = batches["bad_batches"]["digits"]["all values x 1e+06"]["loss_without_check"]
+    starts = batches["first_batches_of_digits"]
     contenders = read("benchmarks/learning.json")["contenders"]
     peers = ("ranpac's recipe", "acil's recursion as published", "slda")
     times = [contenders[name]["times_ours"] for name in peers if name in contenders] + published_ranpac()
@@ -146,6 +151,11 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
         "docs/guides/deployed": [
             ("error is {:.2f} on digits and {:.2f} on FashionMNIST", (ece["digits"], ece["fashion-mnist"])),
             ("by default, between {:,} and {:,}", widths),
+            ("In {} data sets, learned class by class", (len(sizes),)),
+            ("no batch is refused, and the largest figure is {:.1f}", (max(sizes),)),
+            ("a batch times 10⁶ costs the old digits {:.0f} points", (spoiled,)),
+            ("If at least {:.0f} % of a batch", (100 * REPEATED,)),
+            ("a single first sample costs {:.1f} points", (starts["500"] - starts["1"],)),
         ],
         "docs/faq": [
             ("A random layer on pixels reaches {:.1f} % on FashionMNIST", fashion),
