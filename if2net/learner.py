@@ -554,11 +554,15 @@ class IF2Net:
             other.feature_names, other.backbone = self.feature_names, self.backbone
         return other
 
+    def solve(self) -> IF2Net:
+        """Derive the output weights and the temperature now, and not at the first prediction; `save` stores them."""
+        self._solution(temperature=True)
+        return self
+
     def _present(self) -> IF2Net:
         """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
         with self._lock:
-            self._solution(temperature=True)
-            return copy.copy(self)
+            return copy.copy(self.solve())
 
     # ------------------------------------------------------------------ files
 

@@ -112,16 +112,17 @@ def test_a_loaded_model_predicts_without_solving_again(new_learner, digits, tmp_
     X, y = digits
     learner = new_learner().learn(X[:200], y[:200])
     assert learner.solved_tensors() == {}
-    scores = learner.scores(X)
-    assert learner.solved_tensors().keys() == {"beta", "ridge"}
+    scores, probabilities = learner.scores(X), learner.solve().probabilities(X)
+    assert learner.solved_tensors().keys() == {"beta", "ridge", "temperature"}
     loaded = round_trip(learner, tmp_path)
 
     def refuse(*arguments):
         raise AssertionError("β was solved again")
 
-    for name in ("solve", "choose_ridge"):
+    for name in ("solve", "choose_ridge", "temperature"):
         monkeypatch.setattr(analytic, name, refuse)
     np.testing.assert_array_equal(loaded.scores(X), scores)
+    np.testing.assert_array_equal(loaded.probabilities(X), probabilities)
 
 
 def test_a_model_saved_before_its_first_prediction_is_solved_after_loading(new_learner, digits, tmp_path):

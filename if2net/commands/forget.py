@@ -17,6 +17,7 @@ from if2net.commands.options import (
     NoWaitOption,
     OwnBackboneOption,
     known_classes,
+    save_solved,
 )
 
 
@@ -60,7 +61,7 @@ def forget(
         blocks, left_out = labelled_samples(net, samples, label, backbone, device, console) if samples else ((), {})
         for _, X, y in blocks:  # if one of them fails, the file still has all samples
             net.forget(X, y)
-        net.save(model)
+        save_solved(net, model)
     left = set(net.classes.tolist())
     removed = [name for name in known if name not in left]
     lines = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
 from if2net.commands.options import DeviceOption, ModelArgument
 
 
@@ -10,6 +10,7 @@ def info(
     model: ModelArgument,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show what a model has learned, and check its file."""
     from if2net import modelfile
@@ -56,7 +57,7 @@ def info(
         "unused": unused,
         "predicts_only": net.predicts_only,
     }
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=False)
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
 
 
 def _backbone(text: str, identity: str) -> dict[str, str]:

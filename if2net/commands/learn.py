@@ -15,7 +15,15 @@ import typer
 from if2net.commands import images as pictures
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
 from if2net.commands.labelled import notices_of, open_tables
-from if2net.commands.options import BackboneOption, DeviceOption, LabelledArgument, LabelOption, NoWaitOption, refuse
+from if2net.commands.options import (
+    BackboneOption,
+    DeviceOption,
+    LabelledArgument,
+    LabelOption,
+    NoWaitOption,
+    refuse,
+    save_solved,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +98,7 @@ def learn(
             else:
                 left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
         net.check_inputs = checks
-        net.save(model, keep_old=not no_undo)
+        save_solved(net, model, keep_old=not no_undo)
     new = [name for name in net.classes.tolist() if name not in known]
     names = ", ".join(map(str, new[:NAMED_CLASSES])) + (" …" if len(new) > NAMED_CLASSES else "")
     lines = [

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
+from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, save_solved
 
 ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
 
@@ -78,7 +78,7 @@ def merge_models(
                 net.merge(other)
             except InputError as error:
                 raise InputError(f"{path} cannot be joined with the models before it. {error}") from error
-        net.save(out)
+        save_solved(net, out)
     lines.append(f"{out} now has {len(net.classes):,} classes from {net.samples:,} samples.")
     answer(lines, model_values(out, net), as_json=as_json, quiet=quiet)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,6 +89,16 @@ def load_to_predict(path: Path, device: str) -> IF2Net:
     if not len(net.classes):
         raise InputError(f"{path} has no classes; learn something first.")
     return net
+
+
+def save_solved(net: IF2Net, path: Path, *, keep_old: bool = False) -> None:
+    """Save a model that predicts at once when it is loaded. A model that cannot be solved is saved all the same."""
+    from if2net.errors import NumericalError
+
+    if len(net.classes):
+        with suppress(NumericalError):
+            net.solve()
+    net.save(path, keep_old=keep_old)
 
 
 def known_classes(net: IF2Net, names: Sequence[str]) -> list[Any]:

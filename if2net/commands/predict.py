@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from if2net.commands import images as pictures
+from if2net.commands.answer import QuietOption
 from if2net.commands.labelled import numbered
 from if2net.commands.options import (
     TABLES,
@@ -39,43 +41,50 @@ def predict(
     ],
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     top: Annotated[
-        int, typer.Option(min=0, help="Number of most probable classes to write, each with its probability.")
-    ] = 0,
-    out: Annotated[Path | None, typer.Option(help="CSV file for the predictions. Default: the screen.")] = None,
+        int, typer.Option(min=1, help="Number of most probable classes to write, each with its probability.")
+    ] = 1,
+    out: Annotated[Path | None, typer.Option(help="File for the predictions. Default: the screen.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of labels in the tables, which is ignored.")] = None,
     backbone: OwnBackboneOption = None,
     device: DeviceOption = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per line instead of CSV.")] = False,
+    quiet: QuietOption = False,
     force: ForceOption = False,
 ) -> None:
-    """Predict the class of each row or image, as CSV.
+    """Predict the class of each row or image, with its probability, as CSV.
 
-    The columns are the file, the row (from 1; for tables only), the prediction and, with --top or --proba,
-    probabilities. These are calibrated first, which takes some seconds for a wide model.
+    The columns are the file, the row (from 1; for tables only), the prediction and its probability, then those of the
+    next classes with --top, and the probability of each class with --proba.
     """
     from rich.console import Console
 
     if out is not None:
-        check_output(out, rb"file,(row,)?prediction[,\n]", [model, *samples], force=force)
+        check_output(out, rb'file,(row,)?prediction[,\n]|\{"file": ', [model, *samples], force=force)
     net = load_to_predict(model, device)
     if pictures.are_images(samples):
         refuse("tables", label=label)
         columns: tuple[str, ...] = pictures.COLUMNS
-        blocks = pictures.images_to_predict(net, samples, backbone, device, Console(stderr=True))
+        blocks = pictures.images_to_predict(net, samples, backbone, device, Console(stderr=True, quiet=quiet))
     else:
         refuse("images", backbone=backbone)
         columns, blocks = ("file", "row"), _rows_to_predict(net, samples, label)
+    ranks = ("", *(f"_{rank}" for rank in range(2, min(top, len(net.classes)) + 1)))
+    header = [*columns, *(f"{column}{rank}" for rank in ranks for column in ("prediction", "probability"))]
+    header += [f"p({name})" for name in net.classes.tolist()] if proba else []
     written = 0
     with _output(out) as file:
         writer = csv.writer(file, lineterminator="\n")
-        probabilities = [f"p({name})" for name in net.classes.tolist()] if proba else []
-        ranks = range(2, min(top, len(net.classes)) + 1)
-        further = [f"{column}_{rank}" for rank in ranks for column in ("prediction", "probability")]
-        writer.writerow([*columns, "prediction", *(["probability"] if top else []), *further, *probabilities])
+        if not as_json:
+            writer.writerow(header)
         for places, X in blocks:
-            predictions = _predictions(net, X, proba, top)
-            writer.writerows([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
+            predictions = _predictions(net, X, proba, top, float if as_json else "{:.6f}".format)
+            rows = ([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
+            if as_json:
+                file.writelines(json.dumps(dict(zip(header, row, strict=True)), default=str) + "\n" for row in rows)
+            else:
+                writer.writerows(rows)
             written += len(places)
-    if out is not None:
+    if out is not None and not quiet:
         typer.echo(f"{written:,} predictions are in {out}.", err=True)
 
 
@@ -88,19 +97,17 @@ def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> S
     return ((places, X) for places, X, _ in numbered(tables))
 
 
-def _predictions(net: IF2Net, X: np.ndarray, proba: bool, top: int) -> Iterator[list[object]]:
-    """Give the class of each sample, or its `top` classes with their probabilities; then those of all classes."""
+def _predictions(
+    net: IF2Net, X: np.ndarray, proba: bool, top: int, show: Callable[[float], object]
+) -> Iterator[list[object]]:
+    """Give the `top` classes of each sample with their probabilities; then the probabilities of all classes."""
     names = net.classes.tolist()
-    if not proba and not top:
-        yield from ([name] for name in net.predict(X).tolist())
-        return
     probabilities = net.probabilities(X).cpu().numpy()
     # The class comes from the probabilities, so that rounding cannot make the two disagree.
-    best = (-probabilities).argsort(axis=1, kind="stable")[:, : max(top, 1)].tolist()
-    for columns, row in zip(best, probabilities, strict=True):
-        texts = [f"{probability:.6f}" for probability in row]
-        ranked = [value for column in columns for value in (names[column], texts[column])]
-        yield [*(ranked if top else ranked[:1]), *(texts if proba else [])]
+    best = (-probabilities).argsort(axis=1, kind="stable")[:, :top].tolist()
+    for columns, row in zip(best, probabilities.round(6).tolist(), strict=True):
+        shown = [show(probability) for probability in row] if proba else []
+        yield [value for column in columns for value in (names[column], show(row[column]))] + shown
 
 
 @contextmanager

@@ -224,6 +224,7 @@ class Analytic(DecisionLayer):
     # ------------------------------------------------------------------ derived values
 
     def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        yield from super().solved_tensors()
         if self._beta is not None:
             yield "beta", self._beta
         if self._ridge is not None:

@@ -178,15 +178,19 @@ class DecisionLayer(ABC):
 
     def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield what has been derived from the statistics so far; a copy that lacks it derives it again."""
-        yield from ()
+        if self._temperature is not None:
+            yield "temperature", torch.tensor([self._temperature], dtype=torch.float64)
 
     @classmethod
     def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
         """Return what `tensors` and `solved_tensors` yield for a layer of this size. Nothing is computed for it."""
         held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
         total = Statistics.contents("total", width, classes, dtype)
-        nameless = Part((2,), torch.int64, least=0, most=MOST_SAMPLES)
-        return total | Statistics.contents("held", held, classes, dtype) | {"nameless": nameless}
+        further = {
+            "nameless": Part((2,), torch.int64, least=0, most=MOST_SAMPLES),
+            "temperature": Part((1,), torch.float64, least=1e-4, most=1e3, needed=False),
+        }
+        return total | Statistics.contents("held", held, classes, dtype) | further
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Take over what `tensors` and `solved_tensors` yielded."""
@@ -199,6 +203,7 @@ class DecisionLayer(ABC):
             part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
         self.total.nameless, self.held.nameless = nameless
         self._changed()
+        self._temperature = float(tensors["temperature"]) if "temperature" in tensors else None
 
     def _held_part(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return what `held` counts of a block: the first row of each held-out sample.

@@ -76,7 +76,7 @@ def test_a_model_of_images_becomes_a_graph_and_a_small_model(pictures, tmp_path,
     pixels = read_image(image, Framing(8, 8))[None]
     assert onnxruntime.InferenceSession(tmp_path / "colours.onnx").run(["label"], {"X": pixels})[0] == ["red"]
     if2net("export", model, tmp_path / "small.if2", "--predict-only", "--int8")
-    assert if2net("predict", tmp_path / "small.if2", image).splitlines()[1] == f"{image},red"
+    assert if2net("predict", tmp_path / "small.if2", image).splitlines()[1].startswith(f"{image},red,")
 
 
 @pytest.mark.parametrize(("name", "more"), [("x.onnx", []), ("x.if2", ["--predict-only"])])

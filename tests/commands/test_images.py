@@ -60,7 +60,7 @@ def test_a_file_name_that_is_no_valid_text_is_written_as_it_is(model, folder, tm
     (folder / "blue" / "0.png").rename(folder / "black" / name)  # a wrong label
     (folder / "blue" / name).write_bytes(b"no image")
     if2net("predict", model, folder / "black" / name, "--out", tmp_path / "p.csv")
-    assert b"/black/caf\xe9.png,blue\n" in (tmp_path / "p.csv").read_bytes()
+    assert b"/black/caf\xe9.png,blue," in (tmp_path / "p.csv").read_bytes()
     done = CliRunner().invoke(app, ["predict", str(model), str(folder / "black" / name)])
     assert done.stdout_bytes == (tmp_path / "p.csv").read_bytes()
     if2net("evaluate", model, folder, "--html", tmp_path / "page.html")
@@ -115,7 +115,7 @@ def test_images_are_predicted_although_other_files_are_not_images(model, folder,
     output, messages = if2net(
         "predict", model, folder / "unseen" / "blue.png", tmp_path / "IMG.HEIC", tmp_path / "notes.txt"
     )
-    assert output.splitlines()[1:] == [f"{folder / 'unseen' / 'blue.png'},blue"]
+    assert output.splitlines()[1].startswith(f"{folder / 'unseen' / 'blue.png'},blue,")
     assert "Left out (2):" in messages
     assert "IMG.HEIC" in messages
     assert "notes.txt" in messages
@@ -147,9 +147,10 @@ def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, 
     broken = folder / "tomorrow" / "red" / "broken.png"
     words = [folder / "unseen" / "blue.png", broken, "--proba", "--out", tmp_path / "out.csv"]
     _, messages = if2net("predict", model, *words)
-    _, (file, prediction, *chances) = csv.reader((tmp_path / "out.csv").read_text().splitlines())
+    _, (file, prediction, probability, *chances) = csv.reader((tmp_path / "out.csv").read_text().splitlines())
     assert (file, prediction) == (str(folder / "unseen" / "blue.png"), "blue")
     assert sum(map(float, chances)) == pytest.approx(1, abs=1e-5)
+    assert probability == max(chances)
     assert "Left out (1):" in messages
 
 

@@ -4,7 +4,9 @@ import csv
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,11 @@ from typer.testing import CliRunner
 
 from if2net import load
 from if2net.cli import app
+from if2net.decision import analytic
 from if2net.errors import IF2NetError
 from if2net.files import kept_file
 
+SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/predict.schema.json").read_text())
 SMALL = ["--set", "width=60", "--device", "cpu"]
 
 
@@ -74,6 +78,42 @@ def test_predictions_are_those_of_the_model_as_csv(model, folder, monkeypatch):
     assert {row["file"] for row in rows} == {str(folder / "ask.csv")}
     expected = load(model).predict(pd.read_csv(folder / "ask.csv"))
     assert [int(row["prediction"]) for row in rows] == expected.tolist()
+    chances = load(model).predict_proba(pd.read_csv(folder / "ask.csv")).max(axis=1)
+    np.testing.assert_allclose([float(row["probability"]) for row in rows], chances, atol=1e-6)
+
+
+@pytest.mark.parametrize("words", [[], ["--top", "2"], ["--proba"]], ids=str)
+def test_predictions_in_json_are_those_in_csv(model, folder, words):
+    lines = if2net("predict", model, folder / "ask.csv", "--json", "--quiet", *words).splitlines()
+    rows = csv.DictReader(if2net("predict", model, folder / "ask.csv", *words).splitlines())
+    for line, row in zip(lines, rows, strict=True):
+        found = json.loads(line)
+        jsonschema.validate(found, SCHEMA)
+        assert found.keys() == row.keys()
+        assert (found["file"], found["row"], found["prediction"]) == (
+            row["file"],
+            int(row["row"]),
+            int(row["prediction"]),
+        )
+        assert found["probability"] == float(row["probability"])
+
+
+def test_a_model_of_the_command_line_predicts_without_solving_again(model, folder, monkeypatch):
+    if2net("learn", model, folder / "new.parquet")
+
+    def refuse(*arguments):
+        raise AssertionError("It was solved again.")
+
+    for name in ("solve", "choose_ridge", "temperature"):
+        monkeypatch.setattr(analytic, name, refuse)
+    assert len(if2net("predict", model, folder / "ask.csv").splitlines()) == 21
+
+
+def test_a_model_that_cannot_be_solved_is_saved_all_the_same(folder, tmp_path):
+    words = ["learn", tmp_path / "m.if2", folder / "old.csv", *SMALL, "--set", "ridge=1e-30"]
+    assert "Learned 901 samples" in if2net(*words)
+    with pytest.raises(IF2NetError, match="ridge is too small"):
+        if2net("predict", tmp_path / "m.if2", folder / "ask.csv")
 
 
 def test_probabilities_of_each_class_are_added(model, folder, tmp_path):
@@ -178,14 +218,14 @@ def test_predictions_replace_nothing_but_predictions(name, model, folder, tmp_pa
         if2net(*words)
     assert (tmp_path / name).read_bytes() == before
     if2net(*words, "--force")
-    assert (tmp_path / name).read_text().startswith("file,row,prediction\n")
+    assert (tmp_path / name).read_text().startswith("file,row,prediction,probability\n")
 
 
 def test_predictions_replace_older_predictions_and_empty_files(model, folder, tmp_path):
     (tmp_path / "out.csv").touch()
-    for words in ([], ["--proba"], []):
+    for words in ([], ["--proba"], ["--json"], []):
         if2net("predict", model, folder / "ask.csv", "--out", tmp_path / "out.csv", *words)
-    assert (tmp_path / "out.csv").read_text().startswith("file,row,prediction\n")
+    assert (tmp_path / "out.csv").read_text().startswith("file,row,prediction,probability\n")
 
 
 def test_two_processes_that_learn_at_once_lose_nothing(folder, tmp_path):
@@ -229,7 +269,7 @@ def test_npy_files_are_learned_with_the_labels_in_another_file(digits, tmp_path)
     np.save(tmp_path / "y.npy", y)
     if2net("learn", tmp_path / "m.if2", tmp_path / "X.npy", "--label", tmp_path / "y.npy", *SMALL)
     lines = if2net("predict", tmp_path / "m.if2", tmp_path / "X.npy").splitlines()
-    assert lines[1].endswith(",1,0")
+    assert ",1,0,0.9" in lines[1]
     assert len(lines) == 1798
 
 

@@ -87,7 +87,7 @@ def test_samples_of_the_class_cannot_be_forgotten_once_more(learner, digits, unc
 
 def test_a_fork_that_has_the_class_can_still_be_merged(learner, digits):
     X, y = digits
-    threes = X[y == 3]
+    threes = X[y == 3] + 0.5
     fork = learner.fork().learn(threes[:50], [3] * 50)
     assert learner.forget_class(3).merge(fork).samples == (y != 3).sum() + 50
     assert learner.merge(learner.fork().learn(threes[50:60], [3] * 10)).forget(threes[:60], [3] * 60).samples > 0
