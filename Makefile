@@ -42,6 +42,8 @@ docs: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/small.py
+	$(BIN)/python benchmarks/imbalance.py
 	$(BIN)/python benchmarks/limits.py
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/ridge_path.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import threading
 import weakref
@@ -23,7 +24,7 @@ from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
 
 # Settings that are parameters of the classifier by their own names.
-_PARAMETERS = ("encoder", "width", "rule", "ridge", "holdout", "dtype", "device")
+_PARAMETERS = ("encoder", "width", "rule", "ridge", "holdout", "class_weight", "dtype", "device")
 # Fits of one classifier wait for each other. scikit-learn allows no attribute for this before the first fit.
 _fits: weakref.WeakKeyDictionary[IF2NetClassifier, threading.RLock] = weakref.WeakKeyDictionary()
 _fits_lock = threading.Lock()
@@ -48,6 +49,10 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         The regularisation, relative to tr(G)/S. None: chosen on held-out statistics.
     holdout : float, default=0.1
         The share of the samples, selected by their content, that choose the ridge and the temperature.
+    class_weight : dict or "balanced", default=None
+        The weight of the samples of each class; classes that are not in the dict have weight 1. "balanced": all
+        classes weigh the same. It assumes that all classes spread alike around their means. `set_params` changes it
+        for a learned model, too.
     dtype : {"float32", "float64"}, default="float32"
         The precision of the statistics.
     device : str, default="auto"
@@ -89,6 +94,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         rule: str = "analytic",
         ridge: float | None = None,
         holdout: float = 0.1,
+        class_weight: Mapping[Any, float] | str | None = None,
         dtype: str = "float32",
         device: str = "auto",
         config: Mapping[str, Any] | None = None,
@@ -99,6 +105,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         self.rule = rule
         self.ridge = ridge
         self.holdout = holdout
+        self.class_weight = class_weight
         self.dtype = dtype
         self.device = device
         self.config = config
@@ -123,6 +130,12 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         """
         with _lock_of(self):
             return self._learn(IF2Net(self._config()), X, y, reset=True)
+
+    def set_params(self, **params: Any) -> IF2NetClassifier:
+        """Set parameters. `class_weight` takes effect at once, also for a learned model; the others with `fit`."""
+        if "class_weight" in params and hasattr(self, "learner_"):
+            self.learner_.weigh_classes(_class_weight_text(params["class_weight"]))
+        return super().set_params(**params)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> IF2NetClassifier:
         """Learn more. New classes are added; if anything is wrong with the data, nothing changes.
@@ -305,6 +318,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             raise ConfigurationError(
                 f"config takes a dict of settings such as {{'activation': 'tanh'}}, not {self.config!r}."
             )
+        parameters["class_weight"] = _class_weight_text(self.class_weight)
         further = dict(self.config or {})
         if isinstance(further.get("image_shape"), tuple | list):
             further["image_shape"] = "x".join(str(side) for side in further["image_shape"])
@@ -386,7 +400,7 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier
         for field in fields(Config)
         if field.name not in (*_PARAMETERS, "seed") and settings[field.name] != getattr(defaults, field.name)
     }
-    parameters = {name: settings[name] for name in _PARAMETERS}
+    parameters = {name: settings[name] for name in _PARAMETERS} | {"class_weight": learner.config.class_weights()}
     return _wrap(learner, IF2NetClassifier(**parameters, config=further or None, random_state=learner.config.seed))
 
 
@@ -397,6 +411,15 @@ def learner_of(model: IF2NetClassifier | IF2Net) -> IF2Net:
     if not isinstance(model, IF2NetClassifier):
         raise InputError(f"The model must be an IF2NetClassifier or an IF2Net, not {type(model).__name__}.")
     return getattr(model, "learner_", None) or IF2Net()
+
+
+def _class_weight_text(class_weight: Any) -> Any:
+    """Return a dict of weights as the text that `Config` takes, and anything else as it is."""
+    if not isinstance(class_weight, Mapping):
+        return class_weight
+    return json.dumps(
+        [[np.asarray(label).item(), np.asarray(weight).item()] for label, weight in class_weight.items()]
+    )
 
 
 def _targets(y: Any, count: int) -> np.ndarray:

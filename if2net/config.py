@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
@@ -64,6 +65,9 @@ class Config:
     rule: str = "analytic"
     ridge: float | None = None
     holdout: float = 0.1
+    # "balanced": all classes weigh the same, whatever the number of their samples; or pairs of a class and the weight
+    # of its samples as JSON, such as [["owl", 2.5]]. It changes the solution only.
+    class_weight: str | None = None
     alpha: float = 0.1
     projector: str = "exact"
     initialisation: str = "analytic"
@@ -107,6 +111,7 @@ class Config:
             raise ConfigurationError(f"The ridge must be positive, not {self.ridge}.")
         if not 0 <= self.holdout < 1:
             raise ConfigurationError(f"holdout is a share of the samples and must be in [0, 1), not {self.holdout}.")
+        self.class_weights()
         if self.width is not None and self.width < 1:
             raise ConfigurationError(f"The width must be at least 1, not {self.width}.")
         if self.epochs < 0 or self.batch_size < 1 or (self.initial_samples or 1) < 1:
@@ -174,6 +179,21 @@ class Config:
                 "for pictures in flat rows, give image_shape, such as 28x28."
             )
         return replace(self, encoder=encoder, image_shape=image_shape if encoder in INNATE else self.image_shape)
+
+    def class_weights(self) -> str | dict[Any, float] | None:
+        """Return "balanced", the weights by class, or None."""
+        if self.class_weight is None or self.class_weight == "balanced":
+            return self.class_weight
+        try:
+            weights = {label: float(weight) for label, weight in json.loads(self.class_weight)}
+            if all(0 < weight < float("inf") for weight in weights.values()):
+                return weights
+        except (ValueError, TypeError):
+            pass
+        raise ConfigurationError(
+            "class_weight is None, 'balanced', or has a positive weight per class, such as {'owl': 2.5}; it is not "
+            f"{self.class_weight!r}."
+        )
 
     @property
     def torch_dtype(self) -> torch.dtype:

@@ -337,6 +337,17 @@ class IF2Net:
             rest = replace(rest, members=no_members(), identity=None, merged=frozenset())
         self._replace(rest, decision=decision)
 
+    def weigh_classes(self, class_weight: str | None) -> IF2Net:
+        """Solve from now on with this `class_weight` of `Config`. What has been learned stays as it is."""
+        with self._lock:
+            self._check_learns()
+            self.config = replace(self.config, class_weight=class_weight)
+            if self.decision is not None:
+                decision = copy.copy(self.decision)
+                decision.grow(len(self.labels))  # drops what was solved with other weights
+                self._replace(self._state, decision=decision)
+        return self
+
     def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
         asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
         for column in np.flatnonzero(asked > learned):
@@ -690,6 +701,10 @@ class IF2Net:
         """Replace the state in one assignment by one with these changes and no solution yet."""
         after = replace(state, decision=decision, solution=None, **changes)
         decision.class_hashes = partial(getattr, after.labels, "hashes")
+        weights = self.config.class_weights()
+        decision.class_weight = (
+            [weights.get(label, 1.0) for label in after.labels.known] if isinstance(weights, dict) else weights
+        )
         self._state = after
 
     @property

@@ -125,7 +125,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
     peers = ("ranpac's recipe", "acil's recursion as published", "slda")
     times = [contenders[name]["times_ours"] for name in peers if name in contenders] + published_ranpac()
     state = results(MNIST).summary["if2net"]["state_bytes"] / 1e6
-    widths = automatic_width(1), automatic_width(10**6)
+    widths = automatic_width(1), automatic_width(1000)
     twenty = acc(MNIST, "ewc")
     return {
         "README": [

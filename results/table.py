@@ -180,6 +180,28 @@ def recipe() -> list[str]:
     return markdown(["depths and pooling", *words], lines, words=1).splitlines()
 
 
+def small() -> list[str]:
+    """Accuracy and seconds on small and narrow data."""
+    data = benchmark("small")["data"]
+    names = list(next(iter(data.values())))
+    lines = [row(["data", *(f"{name}, % | s" for name in names)]), "|---|" + "---:|" * (2 * len(names))]
+    for name, found in data.items():
+        cells = [text for one in found.values() for text in (f"{one['accuracy']:.1f}", f"{one['seconds']:.2f}")]
+        lines.append(row([name, *cells]))
+    return lines
+
+
+def imbalance() -> list[str]:
+    """Balanced accuracy where the classes differ in size."""
+    data = benchmark("imbalance")["data"]
+    names = list(next(iter(data.values())))
+    lines = [row(["data", *names]), "|---|" + "---:|" * len(names)]
+    for name, found in data.items():
+        cells = (f"{one['balanced_accuracy']:.1f} ± {one['balanced_accuracy_std']:.1f}" for one in found.values())
+        lines.append(row([name, *cells]))
+    return lines
+
+
 def limits() -> list[str]:
     """Shares of the rates that the machine reaches in a bare matrix product."""
     results = benchmark("limits")
@@ -359,6 +381,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "steps": steps,
     "recipe": recipe,
     "speed": speed,
+    "small": small,
+    "imbalance": imbalance,
     "limits": limits,
     "precision": precision,
     "gpu": gpu,

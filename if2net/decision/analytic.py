@@ -15,7 +15,8 @@ from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
-from if2net.decision.statistics import one_hot, rows_per_sample
+from if2net.decision.row_space import row_space
+from if2net.decision.statistics import Statistics, one_hot, rows_per_sample
 from if2net.errors import InputError
 from if2net.interrupts import uninterrupted
 
@@ -52,6 +53,8 @@ class Analytic(DecisionLayer):
         self._ridge: float | None = None
         self._keeps_factor = False  # it is as large as G, and only useful when a few samples come at a time
         self._inverse: UpdatedInverse | None = None
+        self._space: tuple[Tensor, Statistics] | None = None  # of few samples, when it has been searched for
+        self._searched = False
 
     @property
     def ridge(self) -> float:
@@ -59,7 +62,7 @@ class Analytic(DecisionLayer):
         if self.config.ridge is not None:
             return self.config.ridge
         if self._ridge is None:
-            fitting, held = self.fitting, self.held
+            fitting, held = self._parts()
             if self.classes > MANY_CLASSES:
                 signs = self._signs()
                 fitting, held = fitting.mixed(signs), held.mixed(signs)
@@ -79,15 +82,32 @@ class Analytic(DecisionLayer):
     @property
     def beta(self) -> Tensor:
         if self._beta is None:
-            alpha = absolute_ridge(self.G, self.ridge)
+            space = self._row_space()
+            total = self.reweighted(self.total if space is None else space[1])
+            alpha = absolute_ridge(total.G, self.ridge, total.features)
             if self.config.ridge is not None:
-                check_ridge(self.G, alpha)
-            if self._keeps_factor:  # in the precision of G, since later updates of β are not corrected
-                self._inverse = UpdatedInverse(factor(self.G, alpha))
-                self._beta = solve_by(self._inverse.lower, self.G, self.Q, alpha)
+                check_ridge(total.G, alpha)
+            if space is not None:
+                self._beta = space[0] @ solve(total.G, total.Q, alpha)
+            elif self._keeps_factor and self.class_weight is None:
+                # In the precision of G, since later updates of β are not corrected.
+                self._inverse = UpdatedInverse(factor(total.G, alpha))
+                self._beta = solve_by(self._inverse.lower, total.G, total.Q, alpha)
             else:
-                self._beta = solve(self.G, self.Q, alpha)
+                self._beta = solve(total.G, total.Q, alpha)
         return self._beta
+
+    def _row_space(self) -> tuple[Tensor, Statistics] | None:
+        if not self._searched:
+            self._space, self._searched = row_space(self.total), True
+        return self._space
+
+    def _parts(self) -> tuple[Statistics, Statistics]:
+        """Return the statistics to fit with and the held-out ones, with the weights of the classes."""
+        space = self._row_space() if self.held.width == self.width else None
+        held = self.held if space is None else self.held.reduced(space[0])
+        fitting = self.fitting if space is None else space[1].without(held)
+        return self.reweighted(fitting), self.reweighted(held)
 
     # ------------------------------------------------------------------ learning
 
@@ -251,12 +271,14 @@ class Analytic(DecisionLayer):
             return super()._fit_temperature()
         # With a β that has not seen the held-out samples: the final β was fitted to them, so its error on them is too
         # small.
-        fitting = self.fitting
-        return temperature(solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, self.ridge)), self.held)
+        fitting, held = self._parts()
+        alpha = absolute_ridge(fitting.G, self.ridge, fitting.features)
+        return temperature(solve(fitting.G, fitting.Q, alpha), held)
 
     def _changed(self) -> None:
         super()._changed()
-        self._beta = self._ridge = self._inverse = None
+        self._beta = self._ridge = self._inverse = self._space = None
+        self._searched = False
 
 
 class UpdatedInverse:

@@ -46,7 +46,8 @@ def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
     """Draw scores like those of the held-out samples, with their classes."""
     beta, counts = beta.to(held.G.dtype), held.counts.double()
     share = (counts / counts.sum()).unsqueeze(1)
-    means = (held.Q.double().T @ beta.double()) / counts.clamp(min=1).unsqueeze(1)  # row k: mean scores of class k
+    # Row k: the mean scores of class k.
+    means = (held.Q.double().T @ beta.double()) / torch.where(counts > 0, counts, 1).unsqueeze(1)
     second = beta.double().T @ symmetric_product(held.G, beta).double() / counts.sum()
     # Of the nameless samples, G has the scatter, which is part of the spread.
     spread = (second - (means * share).T @ means) * (held.samples / (held.samples + held.nameless))

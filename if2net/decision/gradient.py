@@ -65,7 +65,15 @@ class Gradient(DecisionLayer):
 
     @property
     def beta(self) -> Tensor:
-        return self._beta
+        if self.class_weight is None:
+            return self._beta
+        # For a ridge solution β = (G + αI)⁻¹Q, this is the one of the reweighted statistics; β is close to one.
+        counts = self.counts.double()
+        sizes = self._weights() * counts
+        sizes = sizes * (counts.sum() / sizes.sum())
+        share = (sizes - counts)[:, None] * ((self.Q / counts).T @ self._beta / counts)
+        share.diagonal().add_(1)
+        return self._beta / counts @ torch.linalg.solve(share, sizes.diag())
 
     def grow(self, classes: int) -> None:
         super().grow(classes)

@@ -94,6 +94,7 @@ class DecisionLayer(ABC):
         self.features = thinning(width, CHOOSING_FEATURES)
         self.held = Statistics(len(range(width)[self.features]), dtype, device, gram=self.learns)
         self.class_hashes: Callable[[], np.ndarray] | None = None  # `Labels.hashes` of the classes
+        self.class_weight: str | list[float] | None = None  # "balanced", or a weight per column
         self._temperature: float | None = None
 
     def empty(self) -> Self:
@@ -165,6 +166,10 @@ class DecisionLayer(ABC):
         self.held.add(*self._held_part(V, y, held))
         self._changed()
 
+    def reweighted(self, statistics: Statistics) -> Statistics:
+        """Return statistics in which the classes have their weights, if there are any."""
+        return statistics if self.class_weight is None else statistics.reweighted(self._weights())
+
     def free_share(self) -> float:
         """Return tr(P)/S, the share of directions that nothing learned so far uses."""
         return free_share(projector(self.G, self._projector_alpha()))
@@ -219,11 +224,17 @@ class DecisionLayer(ABC):
     def _projector_alpha(self) -> float:
         return self.config.alpha
 
+    def _weights(self) -> Tensor:
+        """Return the weight of a sample of each class; balanced ones give all classes the same sum."""
+        if self.class_weight == "balanced":
+            return 1 / self.counts.double().clamp(min=1)
+        return torch.tensor(self.class_weight, dtype=torch.float64, device=self.device)
+
     def _fit_temperature(self) -> float:
         """Fit the temperature with β as it is: the gradient rules have no other."""
         if self.held.samples and self.held.width == self.width:
-            return temperature(self.beta, self.held)
-        return temperature(self.beta, self.total)
+            return temperature(self.beta, self.reweighted(self.held))
+        return temperature(self.beta, self.reweighted(self.total))
 
     def _changed(self) -> None:
         """Drop what was derived from the former statistics."""

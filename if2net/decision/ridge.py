@@ -32,10 +32,15 @@ class _DoesNotShrink(Exception):
     """A float32 factor is too far from G + αI for its corrections to converge."""
 
 
-def absolute_ridge(G: Tensor, ridge: float) -> float:
+def mean_diagonal(G: Tensor, features: int | None = None) -> float:
+    """Return tr(G)/S, where S is the width of G, or the number of features of which G is the reduced form."""
+    return float(G.diagonal().double().mean()) * (len(G) / features if features else 1)
+
+
+def absolute_ridge(G: Tensor, ridge: float, features: int | None = None) -> float:
     """Return α = ridge · tr(G)/S, or `ridge` where nothing has been learned."""
-    mean_diagonal = float(G.diagonal().double().mean())
-    return ridge * mean_diagonal if mean_diagonal > 0 else ridge
+    mean = mean_diagonal(G, features)
+    return ridge * mean if mean > 0 else ridge
 
 
 def rounding(G: Tensor, dtype: torch.dtype) -> float:

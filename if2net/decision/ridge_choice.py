@@ -18,6 +18,7 @@ from if2net.decision.ridge import (
     absolute_ridge,
     apply_inverse,
     factor,
+    mean_diagonal,
     not_positive_definite,
     rounding,
 )
@@ -58,8 +59,8 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     rounding hardly moves it.
     """
     if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
-        return max(DEFAULT_RIDGE, smallest_ridge(fitting.G))
-    lowest, highest = math.log10(smallest_ridge(fitting.G)), math.log10(LARGEST_RIDGE)
+        return max(DEFAULT_RIDGE, smallest_ridge(fitting.G, fitting.features))
+    lowest, highest = math.log10(smallest_ridge(fitting.G, fitting.features)), math.log10(LARGEST_RIDGE)
     centre, seen = max(FIRST_CENTRE, lowest), set[float]()
     while centre <= highest and centre not in seen:
         seen.add(centre)
@@ -79,8 +80,8 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
 
 def _errors_around(centre: float, fitting: Statistics, held: Statistics) -> Callable[[float], float]:
     """Return the held-out error as a function of log10(ridge), good within reach of the centre."""
-    path = ridge_path(fitting, held, absolute_ridge(fitting.G, 10.0**centre))
-    return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place)))
+    path = ridge_path(fitting, held, absolute_ridge(fitting.G, 10.0**centre, fitting.features))
+    return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place, fitting.features)))
 
 
 def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
@@ -103,7 +104,7 @@ def _smallest_good(
                 bad, good = (bad, middle) if error(middle) <= most else (middle, good)
             return good
         good = bad
-    lowest = math.log10(smallest_ridge(fitting.G))
+    lowest = math.log10(smallest_ridge(fitting.G, fitting.features))
     if first <= lowest:
         return lowest
     try:
@@ -113,10 +114,10 @@ def _smallest_good(
     return _smallest_good(error, first, max(first - REACH, lowest), most, fitting, held)
 
 
-def smallest_ridge(G: Tensor) -> float:
+def smallest_ridge(G: Tensor, features: int | None = None) -> float:
     """Return the smallest relative ridge whose α is above the rounding of G."""
-    mean_diagonal = float(G.diagonal().double().mean())
-    above_rounding = ROUNDINGS * rounding(G, G.dtype) / mean_diagonal if mean_diagonal > 0 else 0.0
+    mean = mean_diagonal(G, features)
+    above_rounding = ROUNDINGS * rounding(G, G.dtype) / mean if mean > 0 else 0.0
     return max(SMALLEST_RIDGE[G.dtype], above_rounding)
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from if2net.accelerate.products import Halves
 from if2net.contents import Contents, Part
-from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, zeros
+from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 
 # The most samples of a class that a file may announce, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
@@ -66,6 +66,7 @@ class Statistics:
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
         self.nameless = 0
         self._waiting: list[tuple[Tensor, Tensor]] = []
+        self.features: int | None = None  # of which G is the reduced form
 
     @property
     def G(self) -> Tensor:
@@ -96,7 +97,7 @@ class Statistics:
 
     @property
     def samples(self) -> int:
-        return int(self.counts.sum())
+        return int(self.counts.sum().round())
 
     @property
     def trace(self) -> float:
@@ -173,11 +174,29 @@ class Statistics:
 
     def mixed(self, targets: Tensor) -> Statistics:
         """Return the statistics with other targets than one-hot labels: row k of `targets` for class k."""
-        return Statistics._of(self.G, self.Q @ targets.to(self._Q), self.counts)
+        return Statistics._of(self.G, self.Q @ targets.to(self._Q), self.counts, self.features)
+
+    def reweighted(self, weights: Tensor) -> Statistics:
+        """Return the statistics of as many samples with other shares of the classes: n_c is multiplied by a weight.
+
+        Where the samples of all classes spread alike around their means μ_c, that equals a weight per sample. The
+        spread in G stays, and Σ n_c μ_cμ_cᵀ is replaced.
+        """
+        counts = self.counts.double()
+        sizes = counts * weights
+        sizes = sizes * (counts.sum() / sizes.sum()) if self.samples else sizes
+        means = self.Q.double() / torch.where(counts > 0, counts, 1)
+        return Statistics._of(
+            with_outer(self.G, means, sizes - counts), (means * sizes).to(self._Q.dtype), sizes, self.features
+        )
+
+    def reduced(self, U: Tensor) -> Statistics:
+        """Return the statistics of VU: G's part along orthonormal directions, which may be all that it has."""
+        return Statistics._of(U.T @ symmetric_product(self.G, U), U.T @ self.Q, self.counts, self.width)
 
     def without(self, other: Statistics) -> Statistics:
         """Return these statistics minus others of the same classes."""
-        return Statistics._of(self.G - other.G, self.Q - other.Q, self.counts - other.counts)
+        return Statistics._of(self.G - other.G, self.Q - other.Q, self.counts - other.counts, self.features)
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """Yield everything kept, by name."""
@@ -201,8 +220,9 @@ class Statistics:
         self._waiting = []
 
     @staticmethod
-    def _of(G: Tensor, Q: Tensor, counts: Tensor) -> Statistics:
+    def _of(G: Tensor, Q: Tensor, counts: Tensor, features: int | None = None) -> Statistics:
         statistics = Statistics(0)
+        statistics.features = features
         statistics._G, statistics._Q, statistics.counts = G, Q, counts
         return statistics
 

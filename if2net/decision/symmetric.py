@@ -62,6 +62,15 @@ def add_triangle(G: Tensor, other: Tensor, sign: int = 1) -> None:
         G[rows, : rows.stop].add_(other[rows, : rows.stop], alpha=sign)
 
 
+def with_outer(G: Tensor, U: Tensor, scales: Tensor) -> Tensor:
+    """Return G + U diag(scales) Uᵀ, in the precision of G."""
+    result = torch.empty_like(G)
+    for rows in block_rows(len(G)):
+        outer = (U[rows] * scales) @ U[: rows.stop].T
+        result[rows, : rows.stop] = outer.add_(G[rows, : rows.stop])
+    return result
+
+
 def symmetric_product(G: Tensor, B: Tensor) -> Tensor:
     """Return GB, in the precision of B.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,7 @@ from if2net import inputs, memory
 from if2net.accelerate.products import Factor, product
 from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
+from if2net.encoder.fold import Fold
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import ConfigurationError, InputError, unknown
@@ -21,6 +23,14 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
 }
+
+# The principal directions of more inputs than this are those of a part of the samples, of at most this number: all of
+# them would take minutes.
+MANY_INPUTS, SPREAD_SAMPLES = 2048, 1024
+
+# Weights for columns in different units are this much smaller. On tables made from scikit-learn's generators that was
+# more accurate than 1 and than 0.25.
+SCALE_FOR_UNITS = 0.5
 
 # The widths that an error about memory may advise.
 SMALLER_WIDTHS = (6000, 2000, 1000, 500, 200, 100)
@@ -44,6 +54,7 @@ class EncoderConfig:
     strength: float = 0.01  # λ of the tweak; the paper's value
     solver: str = "fista"
     standardise: str = "auto"
+    fold: int | None = None  # more inputs than this are added up with random signs, in this many sums
     follow: float = 0.0  # p of Σ^p w: the weights follow the spread Σ of the first data
     centre: bool = False  # subtract the mean response to the first data, which would otherwise dominate G
     direct: bool = False  # a direct link: V contains the standardised inputs, too
@@ -53,19 +64,23 @@ class EncoderConfig:
         if not (self.layers or self.direct or self.bias):
             raise ConfigurationError("An encoder needs a hidden layer or the direct link.")
 
+    def folded(self, inputs: int) -> int:
+        """Return the number of inputs that the layers see."""
+        return min(inputs, self.fold or inputs)
+
     def width(self, inputs: int) -> int:
         """Return S, the number of columns of V, for this number of inputs."""
-        return (self.layers[-1].width if self.layers else 0) + inputs * self.direct + self.bias
+        return (self.layers[-1].width if self.layers else 0) + self.folded(inputs) * self.direct + self.bias
 
     def layer_shapes(self, inputs: int) -> list[tuple[int, int]]:
         """Return the shape of [W; b] of each layer, which is also that of its tweak."""
         widths = [blocks.width for blocks in self.layers]
-        return [(before + 1, width) for before, width in zip([inputs, *widths], widths, strict=False)]
+        return [(before + 1, width) for before, width in zip([self.folded(inputs), *widths], widths, strict=False)]
 
     def bytes_needed(self, inputs: int, dtype: torch.dtype) -> int:
         """Return the bytes that learning takes at least: for the weights, and for the spread of the inputs or G."""
         weights = sum(8 * rows * columns for rows, columns in self.layer_shapes(inputs))  # drawn in float64
-        spread = 16 * inputs**2 if self.follow and self.layers else 0
+        spread = 16 * min(self.folded(inputs), MANY_INPUTS) ** 2 if self.follow and self.layers else 0
         return weights + max(spread, dtype.itemsize * self.width(inputs) ** 2)
 
     def check_memory(self, inputs: int, dtype: torch.dtype, device: torch.device) -> None:
@@ -73,13 +88,13 @@ class EncoderConfig:
         needed, there = self.bytes_needed(inputs, dtype), memory.total(device)
         if needed <= there:
             return
-        light = replace(self, direct=False, follow=0.0)
         advice = [
-            f"set width={width}{further}, or "
-            for config, further in ((self, ""), (light, ", direct=False and follow=0.0"))
+            f"set width={width}, or "
             for width in SMALLER_WIDTHS
-            if self.layers and replace(config, layers=(Blocks(width, 1),)).bytes_needed(inputs, dtype) <= there / 2
+            if self.layers and replace(self, layers=(Blocks(width, 1),)).bytes_needed(inputs, dtype) <= there / 2
         ]
+        if not advice and not self.fold:
+            advice = ["use the encoder wide, which adds up inputs, or "]
         raise InputError(
             f"Learning from {inputs:,} features with this encoder takes more than {needed / 1e9:,.1f} GB of memory, "
             f"and there are {there / 1e9:,.1f} GB; {advice[0] if advice else ''}reduce the features, for example "
@@ -94,6 +109,9 @@ class EncoderConfig:
             "encoder.clip": Part((1,), dtype, least=torch.finfo(dtype).tiny, most=float("inf")),
             "encoder.power": Part((1,), dtype, least=0.0, most=BRIGHTNESS_POWER),
         }
+        if self.folded(inputs) < inputs:
+            parts["encoder.order"] = Part((inputs,), torch.int64, least=0, most=inputs - 1)
+            parts["encoder.signs"] = Part((inputs,), dtype, least=-1.0, most=1.0)
         if self.centre:
             parts["encoder.centre"] = Part((self.layers[-1].width,), dtype)
         for depth, shape in enumerate(self.layer_shapes(inputs)):
@@ -117,6 +135,7 @@ class DenseEncoder:
     weights: list[Tensor] = field(default_factory=list)
     standardiser: Standardiser | None = None
     centre: Tensor | None = None
+    fold: Fold | None = None
 
     @property
     def inputs(self) -> int:
@@ -150,15 +169,18 @@ class DenseEncoder:
         self.config.check_memory(X.shape[1], X.dtype, X.device)
         self.standardiser = Standardiser.fit(X, self.config.standardise)
         generator = torch.Generator().manual_seed(self.seed)
-        standardised = self.standardiser(X)
-        inputs = X.shape[1]
+        inputs = self.config.folded(X.shape[1])
+        if inputs < X.shape[1]:
+            self.fold = Fold.draw(X.shape[1], inputs, generator).to(X)
+        standardised = self._standardised(X)
+        has_units = self.config.standardise == "auto" and self.standardiser.clip < float("inf")
         self.weights = []
         for depth, blocks in enumerate(self.config.layers):
             drawn = random_blocks(
                 inputs,
                 blocks,
                 distribution=self.config.distribution,
-                scale=self.config.scale,
+                scale=self.config.scale * (SCALE_FOR_UNITS if has_units else 1),
                 generator=generator,
             ).to(X.device)
             if depth == 0 and self.config.follow:
@@ -178,7 +200,7 @@ class DenseEncoder:
         for blocks, weights in zip(self.config.layers, self.weights, strict=True):
             statistics = TweakStatistics(blocks, len(weights), weights.device)
             for X in batches:
-                V = _with_ones(self._hidden(self._standardiser(X), _layers(tweaks)))
+                V = _with_ones(self._hidden(self._standardised(X), _layers(tweaks)))
                 drifted = self._activate(V @ weights)
                 statistics.add(drifted, V)
             tweaks.append(tweak(statistics, self.config.strength, self.config.solver).to(weights.dtype))
@@ -216,6 +238,9 @@ class DenseEncoder:
         yield "encoder.scale", self._standardiser.scale
         yield "encoder.clip", self._standardiser.mean.new_tensor([self._standardiser.clip])
         yield "encoder.power", self._standardiser.mean.new_tensor([self._standardiser.power])
+        if self.fold is not None:
+            yield "encoder.order", self.fold.order
+            yield "encoder.signs", self.fold.signs
         if self.centre is not None:
             yield "encoder.centre", self.centre
         for depth, weights in enumerate(self.weights):
@@ -229,13 +254,20 @@ class DenseEncoder:
             float(tensors["encoder.power"]),
         )
         self.centre = tensors.get("encoder.centre")
+        if "encoder.order" in tensors:
+            sums = self.config.folded(self.inputs)
+            self.fold = Fold(tensors["encoder.order"], tensors["encoder.signs"], sums)
         self.weights = [tensors[f"encoder.weights.{depth}"] for depth in range(len(self.config.layers))]
 
     def _activate(self, response: Tensor) -> Tensor:
         return ACTIVATIONS[self.config.activation](response)
 
-    def _encoded(self, X: Tensor, layers: list[_Layer]) -> Tensor:
+    def _standardised(self, X: Tensor) -> Tensor:
         standardised = self._standardiser(X)
+        return standardised if self.fold is None else self.fold(standardised)
+
+    def _encoded(self, X: Tensor, layers: list[_Layer]) -> Tensor:
+        standardised = self._standardised(X)
         parts = []
         if layers:
             hidden = self._hidden(standardised, layers)
@@ -268,18 +300,37 @@ def _with_ones(V: Tensor) -> Tensor:
     return torch.cat([V, torch.ones_like(V[:, :1])], dim=1)
 
 
+def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the spread of X along its principal directions, and these directions as columns.
+
+    With fewer samples than inputs, they follow from the samples × samples matrix XXᵀ, and only directions with a
+    spread are returned.
+    """
+    if X.shape[1] > MANY_INPUTS:
+        X = X[:: math.ceil(len(X) / SPREAD_SAMPLES)]
+    if len(X) >= X.shape[1]:
+        values, U = torch.linalg.eigh(X.T @ X / len(X))
+        return values.clamp(min=0), U
+    values, left = torch.linalg.eigh(X @ X.T / len(X))
+    some = values > 1e-12 * values[-1]
+    return values[some], X.T @ (left[:, some] / (len(X) * values[some]).sqrt())
+
+
 def _along_spread(weights: Tensor, X: Tensor, power: float) -> Tensor:
     """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses.
 
     With Σ = UΛUᵀ and A = Uᵀw, it is UΛ^pA, and the spread wᵀΣw of the response is the sum of Λ·A². A few samples have
     no spread in most directions, which later ones will have: a part of Λ is then divided equally.
     """
-    wide = X.double()
-    values, U = torch.linalg.eigh(wide.T @ wide / len(wide))
-    values = values.clamp(min=0)
-    if len(wide) < FEW_SAMPLES:
-        values = values.lerp(values.mean(), 1 / len(wide))
+    values, U = _principal_directions(X.double())
+    rest = values.new_zeros(())
+    if len(X) < FEW_SAMPLES:
+        rest = values.sum() / len(weights) / len(X)
+        values = values * (1 - 1 / len(X)) + rest
     A = U.T @ weights
     squares = A.square().sum(dim=1)
-    before, after = ((values.pow(1 + 2 * p) * squares).sum() for p in (0, power))
-    return (U * values.pow(power)) @ A * (before / after).sqrt() if after > 0 else weights
+    others = weights.square().sum() - squares.sum()  # of the directions that are not in U
+    before, after = ((values.pow(1 + 2 * p) * squares).sum() + rest ** (1 + 2 * p) * others for p in (0, power))
+    if not after > 0:
+        return weights
+    return ((U * (values.pow(power) - rest**power)) @ A + rest**power * weights) * (before / after).sqrt()

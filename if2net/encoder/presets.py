@@ -8,6 +8,11 @@ from if2net.encoder.blocks import Blocks
 from if2net.encoder.dense import EncoderConfig
 from if2net.errors import unknown
 
+# The default encoder folds more inputs than this, and with its default width a layer has at most as many features and
+# a constant: solving it takes seconds, and about 1 GB of memory. One feature less, and the ridge would be chosen on
+# all of them (see `thinning`), which takes twice the time.
+MOST_INPUTS = 8192
+
 # The paper's three hidden layers, which need the task at test time to be accurate. The paper does not give the width
 # of FC3; 2,000 was better than 1,000 on validation data (results/encoder/*-aware-width.json).
 PAPER = EncoderConfig(
@@ -22,7 +27,14 @@ PRESETS: dict[str, EncoderConfig] = {
     # The default, for any feature matrix: a direct link, and one wide random layer whose weights follow the spread of
     # the first data.
     "wide": EncoderConfig(
-        layers=(), activation="relu", distribution="normal", follow=0.15, centre=True, direct=True, bias=True
+        layers=(),
+        activation="relu",
+        distribution="normal",
+        fold=MOST_INPUTS,
+        follow=0.15,
+        centre=True,
+        direct=True,
+        bias=True,
     ),
     "paper": PAPER,
     # The same with the paper's other blocks: 25 groups of 4 nodes.
@@ -32,13 +44,15 @@ PRESETS: dict[str, EncoderConfig] = {
 }
 
 
-def automatic_width(inputs: int) -> int:
+def automatic_width(inputs: int, direct: bool = True) -> int:
     """Return the width of the default encoder: fast enough for images on two cores, light for small tables.
 
-    >>> automatic_width(4), automatic_width(784)
-    (1000, 6000)
+    With many inputs, the direct link leaves less room for it.
+
+    >>> automatic_width(4), automatic_width(784), automatic_width(5000), automatic_width(10_000)
+    (1000, 6000, 3192, 0)
     """
-    return max(1000, min(6000, 8 * inputs))
+    return min(6000, max(1000, 8 * inputs), MOST_INPUTS - min(inputs, MOST_INPUTS) * direct)
 
 
 def encoder_config(
@@ -51,7 +65,8 @@ def encoder_config(
     if layers is not None:
         config = replace(config, layers=tuple(Blocks.parse(part) for part in layers.split(",")))
     elif preset == "wide":
-        config = replace(config, layers=(Blocks(width or automatic_width(inputs), 1),))
+        width = width or automatic_width(inputs, overrides.get("direct") is not False)
+        config = replace(config, layers=(Blocks(width, 1),) if width else (), centre=width > 0)
     elif width is not None and config.layers:
         config = replace(config, layers=(*config.layers[:-1], _last_layer(config.layers[-1], width)))
     given = {name: value for name, value in overrides.items() if value is not None}

@@ -155,26 +155,33 @@ def test_an_unknown_activation_is_refused_with_a_similar_name():
         started(replace(PAPER, activation="tan"), samples())
 
 
-@pytest.mark.parametrize(
-    ("encoder", "features", "advice"),
-    [
-        ("wide", 100_000, "set width=6000, direct=False and follow=0.0, or reduce the features"),
-        ("linear", 100_000, "reduce the features"),
-        ("wide", 10**7, "reduce the features, for example with"),
-    ],
-)
-def test_more_features_than_fit_into_memory_are_refused(monkeypatch, encoder, features, advice):
+def test_more_features_than_fit_into_memory_are_refused(monkeypatch):
     monkeypatch.setattr("if2net.memory.total", lambda device: 16e9)
+    advice = "use the encoder wide, which adds up inputs, or reduce the features, for example with"
     with pytest.raises(InputError, match=rf"takes more than [\d,.]+ GB of memory, and there are 16\.0 GB; {advice}"):
-        IF2Net(encoder=encoder, device="cpu").learn(np.zeros((1, features), dtype=np.float32), [0])
+        IF2Net(encoder="linear", device="cpu").learn(np.zeros((1, 100_000), dtype=np.float32), [0])
 
 
 def test_the_advised_settings_fit_into_memory(monkeypatch):
     monkeypatch.setattr("if2net.memory.total", lambda device: 2e9)
-    X = np.random.default_rng(0).normal(size=(4, 20_000)).astype(np.float32)
-    with pytest.raises(InputError, match=r"set width=2000, direct=False and follow=0\.0"):
-        IF2Net(device="cpu").learn(X, [0, 1, 0, 1])
-    IF2Net(device="cpu", width=2000, direct=False, follow=0.0).learn(X, [0, 1, 0, 1])
+    X = np.random.default_rng(0).normal(size=(4, 40_000)).astype(np.float32)
+    with pytest.raises(InputError, match="use the encoder wide"):
+        IF2Net(device="cpu", encoder="linear").learn(X, [0, 1, 0, 1])
+    IF2Net(device="cpu", encoder="wide").learn(X, [0, 1, 0, 1])
+
+
+def test_weights_follow_fewer_samples_than_inputs_as_they_follow_the_same_samples_twice():
+    X = torch.randn(110, 150, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    config = EncoderConfig((Blocks(50, 1),), standardise="none", follow=0.3)
+    few, many = (started(config, rows).weights[0] for rows in (X, X.repeat(2, 1)))
+    torch.testing.assert_close(few, many, rtol=0, atol=1e-2 * float(many.abs().mean()))
+
+
+@pytest.mark.parametrize(("standardise", "ratio"), [("auto", 0.5), ("feature", 1.0)])
+def test_columns_in_different_units_get_smaller_weights(standardise, ratio):
+    config = EncoderConfig((Blocks(50, 1),), standardise=standardise)
+    same, units = (started(config, X).weights[0][:-1] for X in (samples(), samples() * 100 ** torch.arange(6)))
+    torch.testing.assert_close(units, ratio * same)
 
 
 def test_a_width_that_does_not_fit_into_memory_is_refused():

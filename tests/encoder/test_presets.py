@@ -27,10 +27,18 @@ def test_the_paper_presets_have_the_settings_of_the_paper():
     assert {layer.nodes for layer in other.layers} == {4}
 
 
-@pytest.mark.parametrize(("inputs", "width"), [(1, 1000), (125, 1000), (200, 1600), (784, 6000), (10_000, 6000)])
-def test_the_default_width_grows_with_the_inputs_within_bounds(inputs, width):
+@pytest.mark.parametrize(
+    ("inputs", "width"), [(1, 1000), (125, 1000), (200, 1600), (784, 6000), (2000, 6000), (8000, 192)]
+)
+def test_the_default_width_grows_with_the_inputs_until_they_take_its_place(inputs, width):
     assert automatic_width(inputs) == width
     assert encoder_config("wide", inputs).layers == (Blocks(width, 1),)
+
+
+def test_the_default_layer_of_very_many_inputs_is_linear_unless_the_direct_link_is_left_out():
+    assert encoder_config("wide", 50_000).layers == ()
+    assert encoder_config("wide", 50_000, direct=False).layers == (Blocks(6000, 1),)
+    assert encoder_config("wide", 50_000, width=20).layers == (Blocks(20, 1),)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""Few samples in a wide layer are solved in the space of their rows, with the same result."""
+
+import pytest
+import torch
+
+from if2net.decision import Analytic, RuleConfig
+from if2net.decision.ridge import absolute_ridge, solve
+from if2net.decision.row_space import row_space
+
+WIDE = 200
+
+
+@pytest.fixture(autouse=True)
+def _narrow_layers_count_as_wide(monkeypatch):
+    monkeypatch.setattr("if2net.decision.row_space.WIDE", WIDE)
+
+
+def counted(task, samples, width=WIDE + 200, **settings):
+    layer = Analytic(width, RuleConfig(**settings), torch.float64, "cpu")
+    V, y = task(samples, width, 3)
+    layer.grow(3)
+    layer.add(V, y, torch.arange(samples) % 3 == 0)
+    return layer
+
+
+@pytest.mark.parametrize("settings", [{"ridge": 1e-3}, {}], ids=["ridge given", "ridge chosen"])
+def test_the_solution_is_that_of_all_features(task, settings, monkeypatch):
+    few = counted(task, 32, **settings)
+    assert row_space(few.total)[0].shape == (WIDE + 200, 40)
+    beta, ridge, temperature = few.beta, few.ridge, few.temperature
+    torch.testing.assert_close(beta, solve(few.G, few.Q, absolute_ridge(few.G, ridge)), rtol=1e-6, atol=1e-9)
+    monkeypatch.setattr("if2net.decision.row_space.TIMES", 10**6)
+    whole = counted(task, 32, **settings)
+    assert row_space(whole.total) is None
+    assert whole.ridge == pytest.approx(ridge, rel=0.02)
+    assert whole.temperature == pytest.approx(temperature, rel=0.02)
+
+
+def test_more_rows_than_samples_are_noticed(task):
+    layer = Analytic(WIDE + 200, RuleConfig(ridge=1e-3), torch.float64, "cpu")
+    V, y = task(32, WIDE + 200, 3)
+    layer.grow(3)
+    layer.add(V, y[:16], torch.zeros(16, dtype=torch.bool))  # two rows per sample
+    assert row_space(layer.total) is None
+    torch.testing.assert_close(layer.beta, solve(layer.G, layer.Q, absolute_ridge(layer.G, 1e-3)))
+
+
+@pytest.mark.parametrize(("samples", "width"), [(300, WIDE + 200), (20, WIDE - 1)], ids=["many samples", "narrow"])
+def test_nothing_is_reduced_where_it_saves_no_time(task, samples, width):
+    assert row_space(counted(task, samples, width).total) is None

@@ -1,0 +1,86 @@
+"""Weights of the classes change the solution and nothing that is learned."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import Ridge
+from sklearn.metrics import balanced_accuracy_score
+
+from if2net import IF2Net, load
+from if2net.errors import ConfigurationError
+
+SETTINGS = {"device": "cpu", "dtype": "float64", "width": 60}
+
+
+@pytest.fixture(scope="module")
+def unequal():
+    """Return 600 samples of three classes, 90, 8 and 2 %."""
+    return make_classification(
+        600, 10, n_informative=6, n_classes=3, weights=[0.9, 0.08, 0.02], flip_y=0, random_state=0
+    )
+
+
+def test_it_equals_weights_of_the_samples_where_all_classes_spread_alike():
+    random = np.random.default_rng(0)
+    residuals = random.normal(size=(20, 4))
+    residuals -= residuals.mean(axis=0)
+    X = np.concatenate([np.tile(residuals, (copies, 1)) + mean for copies, mean in ((5, 0.0), (2, 1.0), (1, -1.5))])
+    y = np.repeat([0, 1, 2], [100, 40, 20])
+    net = IF2Net(**SETTINGS, encoder="linear", standardise="none", ridge=1e-2, class_weight="balanced").learn(X, y)
+    V, weights = np.c_[X, np.ones(len(X))], (len(y) / (3 * np.bincount(y)))[y]
+    alpha = 1e-2 * (weights @ (V**2).sum(axis=1)) / V.shape[1]
+    ridge = Ridge(alpha=alpha, fit_intercept=False).fit(V, np.eye(3)[y], sample_weight=weights)
+    np.testing.assert_allclose(net.scores(X), ridge.predict(V), rtol=1e-8, atol=1e-10)
+
+
+def test_it_changes_nothing_where_the_classes_have_one_size(digits):
+    X, y = digits
+    rows = np.concatenate([np.flatnonzero(y == label)[:30] for label in range(10)])
+    plain, balanced = (
+        IF2Net(**SETTINGS, ridge=1e-2, class_weight=w).learn(X[rows], y[rows]) for w in (None, "balanced")
+    )
+    np.testing.assert_allclose(plain.scores(X), balanced.scores(X), atol=1e-9)
+
+
+def test_rare_classes_are_found_more_often(unequal):
+    X, y = unequal
+    plain, balanced = (IF2Net(device="cpu", class_weight=w).learn(X[::2], y[::2]) for w in (None, "balanced"))
+    scores = [balanced_accuracy_score(y[1::2], net.predict(X[1::2])) for net in (plain, balanced)]
+    assert scores[1] > scores[0] + 0.05
+
+
+def test_it_is_exact_under_order_merging_and_forgetting(unequal):
+    X, y = unequal
+    base = IF2Net(**SETTINGS, class_weight="balanced").learn(X[:100], y[:100])
+    order = np.random.default_rng(0).permutation(len(X))
+    merged = base.fork().learn(X[order[:250]], y[order[:250]])
+    merged.merge(base.fork().learn(X[order[250:]], y[order[250:]])).forget(X[:50], y[:50])
+    at_once = base.fork().learn(X[50:], y[50:])
+    np.testing.assert_allclose(merged.scores(X), at_once.scores(X), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(merged.probabilities(X), at_once.probabilities(X), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("weight", ["balanced", {0: 1, 1: 3.5}], ids=str)
+@pytest.mark.parametrize("rule", ["analytic", "gradient"])
+def test_it_can_be_changed_for_a_learned_model_and_is_stored(new_classifier, unequal, tmp_path, weight, rule):
+    X, y = unequal
+    from_the_start = new_classifier(rule=rule, class_weight=weight).fit(X, y)
+    switched = new_classifier(rule=rule).fit(X, y)
+    before = switched.decision_function(X)
+    switched.set_params(class_weight=weight)
+    np.testing.assert_array_equal(switched.decision_function(X), from_the_start.decision_function(X))
+    switched.save(tmp_path / "model.if2")
+    again = load(tmp_path / "model.if2", device="cpu")
+    assert again.class_weight == weight
+    np.testing.assert_array_equal(again.decision_function(X), from_the_start.decision_function(X))
+    np.testing.assert_array_equal(again.set_params(class_weight=None).decision_function(X), before)
+
+
+@pytest.mark.parametrize("weight", ["balance", {0: 0.0}, {0: "much"}, 3, [["a"]]], ids=str)
+def test_other_weights_are_refused(new_classifier, unequal, unchanged, weight):
+    X, y = unequal
+    classifier = new_classifier().fit(X, y)
+    with unchanged(classifier), pytest.raises(ConfigurationError, match="class_weight"):
+        classifier.set_params(class_weight=weight)
+    with pytest.raises(ConfigurationError, match="class_weight"):
+        new_classifier(class_weight=weight).fit(X, y)
