@@ -573,7 +573,7 @@ class IF2Net:
     def _present(self) -> IF2Net:
         """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
         with self._lock:
-            return copy.copy(self.solve())
+            return self._of(vars(self.solve()))
 
     # ------------------------------------------------------------------ files
 
@@ -688,7 +688,17 @@ class IF2Net:
         self._replace(State(labels, encoder, tweaks, tasks=tasks, members=members), decision=decision)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        with self._lock:  # copied here, because another thread may change tensors in place later
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
+        return self._of(self.__getstate__())
+
+    def _of(self, state: dict[str, Any]) -> IF2Net:
+        """Return a learner with this state and a lock of its own."""
+        other = type(self).__new__(type(self))
+        other.__setstate__(state)
+        return other
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -46,4 +46,5 @@ def rename(
 def _labels(names: list[str], classes: list[Any]) -> list[Any]:
     """Return the new names as whole numbers if the classes are numbers and all of the names are, else as text."""
     numbers = all(type(label) in (int, float) for label in classes)
-    return [int(name) for name in names] if numbers and all(re.fullmatch(r"-?\d+", name) for name in names) else names
+    whole = numbers and all(re.fullmatch(r"-?\d{1,18}", name) for name in names)  # Python refuses very long ones
+    return [int(name) for name in names] if whole else names

@@ -35,11 +35,11 @@ class FeatureCache:
 
     def __init__(self, identity: str, folder: str | os.PathLike[str] | None = None) -> None:
         self.path = Path(folder or cache_folder()) / "features" / f"{identity}.sqlite"
-        self._unsaved: dict[bytes, np.ndarray] = {}
+        self.unsaved: dict[bytes, np.ndarray] = {}  # not in the database, so that they are lost with the process
 
     def rows(self, digests: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         """Give the features of each digest that the cache holds, including those that other processes have added."""
-        yield from ((digest, self._unsaved[digest]) for digest in digests if digest in self._unsaved)
+        yield from ((digest, self.unsaved[digest]) for digest in digests if digest in self.unsaved)
         with self._excusing(), closing(self._connect()) as database:
             database.execute(TABLE)
             for digest in digests:
@@ -49,16 +49,16 @@ class FeatureCache:
 
     def add(self, rows: Mapping[bytes, np.ndarray]) -> None:
         """Store the features of each digest: all of them or, if the process is killed meanwhile, none."""
-        self._unsaved |= rows
-        if not self._unsaved:
+        self.unsaved |= rows
+        if not self.unsaved:
             return
         with self._excusing(), closing(self._connect()) as database:
             database.execute(TABLE)
-            for digest, row in self._unsaved.items():
+            for digest, row in self.unsaved.items():
                 values = (digest, row.tobytes(), _checksum(digest, row.tobytes()))
                 database.execute("INSERT OR REPLACE INTO features VALUES (?, ?, ?)", values)
             database.commit()
-            self._unsaved.clear()
+            self.unsaved.clear()
 
     def _connect(self) -> sqlite3.Connection:
         """Connect for one operation only, because a connection must not be used by other threads or after a fork."""

@@ -93,6 +93,8 @@ def check_file(path: Path) -> None:
     status = os.stat(path)
     if not stat.S_ISREG(status.st_mode):
         raise InputError(f"{path} is not a regular file; leave it out.")
+    if not status.st_size:  # as all files of /proc, which are regular, and some of which never end
+        raise InputError(f"{path} is empty; repair or remove it.")
     if status.st_size > LARGEST_FILE:
         raise InputError(f"{path} has more than {LARGEST_FILE // 10**6} megabytes; scale it down.")
 

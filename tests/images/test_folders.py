@@ -33,7 +33,7 @@ def write(folder, *names):
 
 def test_iterating_twice_gives_the_same_blocks_and_unreadable_images_are_left_out(pictures, pixels, monkeypatch):
     monkeypatch.setattr("if2net.images.folders.BLOCK", 5)
-    (pictures / "red" / "broken.png").touch()
+    (pictures / "red" / "broken.png").write_text("no image")
     shown = []
     labels, left_out = list_classes([pictures])
     folder = ImageFolders(labels, pixels, lambda done, total, text="": shown.append((done, total)), left_out)

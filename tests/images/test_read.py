@@ -209,6 +209,13 @@ def test_pipes_sockets_devices_and_links_to_them_are_refused(tmp_path):
             read_image(tmp_path / f"{name}.png", SMALL)
 
 
+@pytest.mark.skipif(not Path("/proc/version").is_file(), reason="needs /proc")
+def test_a_link_into_proc_is_refused_unread(tmp_path):
+    (tmp_path / "messages.png").symlink_to("/proc/version")
+    with pytest.raises(InputError, match=r"messages\.png is empty"):
+        read_image(tmp_path / "messages.png", SMALL)
+
+
 def test_a_file_that_is_too_large_for_an_image_is_not_read(tmp_path):
     with open(tmp_path / "sparse.png", "wb") as file:
         file.truncate(10**12)

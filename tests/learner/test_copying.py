@@ -38,6 +38,20 @@ def test_a_copy_does_not_wait_for_the_original(new_learner, digits, duplicate):
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, by_pickle], ids=["deepcopy", "pickle"])
+def test_a_copy_waits_for_a_change_to_be_complete(new_learner, digits, duplicate):
+    X, y = digits
+    learner, copies = new_learner().learn(X[:100], y[:100]), []
+    thread = threading.Thread(target=lambda: copies.append(duplicate(learner)))
+    with learner._lock:
+        thread.start()
+        thread.join(timeout=0.2)
+        assert not copies
+        learner.learn(X[100:200], y[100:200])
+    thread.join()
+    assert copies[0].samples == 200
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, by_pickle], ids=["deepcopy", "pickle"])
 def test_an_unfitted_copy_can_learn(new_learner, digits, duplicate):
     X, y = digits
     assert duplicate(new_learner()).learn(X[:50], y[:50]).samples == 50

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net import modelfile
-from if2net.errors import ModelFileError
+from if2net.errors import ModelFileError, NumericalError
 from if2net.files import make_folder
 from if2net.study.bench.environment import device_name
 from if2net.study.bench.metrics import Rows, check, matrix
@@ -91,8 +91,8 @@ def learn_stream(
     for task in tasks[stream.method.tasks :]:
         try:
             _learn_and_test(plan, stream, task)
-        except (LookupError, TypeError, RuntimeError) as error:
-            if not resumed:
+        except (LookupError, TypeError, ValueError, RuntimeError) as error:
+            if not resumed or isinstance(error, NumericalError):
                 raise
             raise ModelFileError(
                 f"{name} cannot continue from the checkpoint {checkpoint} ({error}). If memory has not run out, the "

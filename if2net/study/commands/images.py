@@ -33,8 +33,9 @@ def features(
     from rich.console import Console
 
     from if2net.config import resolve_device
-    from if2net.errors import InputError
+    from if2net.errors import InputError, OutputError
     from if2net.images.backbones.registry import DEFAULT
+    from if2net.images.cache import FeatureCache
     from if2net.images.extraction import extract
     from if2net.images.extractor import load_extractor
     from if2net.progress import progress
@@ -47,11 +48,13 @@ def features(
         backbone = scenario.backbone
         left_out = left_out | prepared.left_out
     extractor = load_extractor(backbone or DEFAULT, resolve_device(device))
-    paths = _paths(files, scenario, extractor)
+    paths, cache = _paths(files, scenario, extractor), FeatureCache(extractor.identity)
     with progress("features", console) as show:
-        extracted = extract(paths, extractor, show=show)
+        extracted = extract(paths, extractor, cache, show)
     if not len(extracted.X):
         raise InputError(f"None of the {len(paths):,} images can be used. The first: {extracted.left_out[paths[0]]}")
+    if cache.unsaved:
+        raise OutputError(f"{cache.path} cannot hold the features of {len(cache.unsaved):,} images; free some space.")
     console.print(
         f"{len(extracted.X):,} images have {extracted.X.shape[1]:,} features each ({extractor.identity[:8]}).",
         highlight=False,

@@ -196,3 +196,10 @@ def test_wrong_arguments_raise_an_error_and_write_nothing(if2net, words, advice,
     with pytest.raises(IF2NetError, match=advice):
         if2net(*words)
     assert not list((tmp_path / "work").iterdir())
+
+
+def test_features_that_cannot_be_kept_are_an_error(if2net, pictures, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
+    with pytest.raises(IF2NetError, match="cannot hold the features of 40 images; free some space"):
+        if2net("features", str(pictures), "--backbone", "pixels,size=8")
