@@ -13,6 +13,11 @@ import numpy as np
 
 from if2net.errors import InputError
 
+# The most characters of a label that is text: a small file can hold a very long one for each of many rows.
+LONGEST = 1000
+# Halves of surrogate pairs, but for those that stand for bytes in the names of folders.
+NOT_TEXT = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
+
 
 class Labels:
     """The known classes. Labels are text, numbers or truth values that can be sorted together. Immutable.
@@ -164,10 +169,14 @@ def check(labels: Sequence[Any]) -> None:
             f"Labels of the kinds {' and '.join(sorted(kinds))} cannot be mixed; use one kind for all classes, such "
             "as text."
         )
-    for label in labels if kinds == {"text"} else ():
+    for label in set(labels) if kinds == {"text"} else ():
+        if len(label) > LONGEST:
+            raise InputError(
+                f"The label {label[:40]!r}… has {len(label):,} characters; use a name of at most {LONGEST:,}."
+            )
         if label.endswith("\0"):
             raise InputError(f"The label {label!r} ends in a NUL character; remove the character from the labels.")
-        if re.search("[\ud800-\udc7f\udd00-\udfff]", label):  # the rest stands for bytes of names of folders
+        if NOT_TEXT.search(label):
             raise InputError(
                 f"The label {label!r} is not valid text, and no file could hold it; write it in another way."
             )

@@ -23,13 +23,17 @@ from numpy.lib import format as npy
 
 from if2net.errors import IF2NetError, InputError, SuspectInputError, listed, unknown
 from if2net.extras import require
-from if2net.labels import Labels
+from if2net.labels import LONGEST, Labels
 
 # Rows in a piece. A new learner takes the scale of its inputs from the first piece, so its size must not depend on
 # how the file was written.
 ROWS = 4096
 # Bytes that a piece of all arrays may take. A compressed file of a few megabytes can announce any size.
 LARGEST_PIECE = 1 << 30
+TOO_LARGE = (
+    "The arrays would take more than 1 GiB of memory at once. Save them with fewer columns, as float32, and row by "
+    "row with np.ascontiguousarray."
+)
 # The label is the column with one of these names, in any case, unless another one is chosen.
 LABEL_NAMES = ("label", "class", "target", "y")
 # "007" and "1.0" stay text, because they would be written differently as numbers; so do numbers beyond 64 bits.
@@ -505,6 +509,11 @@ def _explain(message: str, names: Sequence[str] = ()) -> None:
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:
     with _open_parquet(path) as file:
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            values = sum(group.column(place).num_values for place in range(group.num_columns))
+            if 8 * values * min(1, ROWS / max(1, group.num_rows)) > LARGEST_PIECE:  # zeros take no place in a file
+                raise InputError(TOO_LARGE)
         for batch in file.iter_batches(batch_size=ROWS, columns=columns.names):
             yield _numpy_columns(batch)
 
@@ -515,6 +524,9 @@ def _numpy_columns(batch: Any) -> Arrays:
 
     arrays: Arrays = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        texts = column.dictionary if types.is_dictionary(column.type) else column
+        if texts.type == "string" and (compute.max(compute.utf8_length(texts)).as_py() or 0) > LONGEST:
+            raise InputError(f"A text in the column {name!r} has more than {LONGEST:,} characters. Shorten it.")
         if types.is_dictionary(column.type) and column.type.value_type == "string":
             words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
             arrays[name] = words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
@@ -555,10 +567,7 @@ def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
             rows = shape[0] if by_columns else min(shape[0], ROWS)
             size += rows * math.prod(shape[1:]) * (widest if name in columns.features else dtype.itemsize)
         if size > LARGEST_PIECE:
-            raise InputError(
-                "The arrays would take more than 1 GiB of memory at once. Save them with fewer columns, as float32, "
-                "and row by row with np.ascontiguousarray."
-            )
+            raise InputError(TOO_LARGE)
         for pieces in zip(*(_npy_pieces(stream, *headers[name]) for name, stream in streams.items()), strict=True):
             yield dict(zip(streams, pieces, strict=True))
 

@@ -167,6 +167,11 @@ def test_a_learner_refuses_text_that_would_become_another_class(new_learner, dig
         new_learner().learn(digits[0][:2], y)
 
 
+def test_a_label_that_is_too_long_for_a_name_is_refused():
+    with pytest.raises(InputError, match="has 1,001 characters; use a name of at most 1,000"):
+        Labels().extended(np.array(["owl", "o" * 1001]))
+
+
 def test_text_that_no_file_can_hold_is_refused_as_a_label():
     with pytest.raises(InputError, match="is not valid text"):
         Labels().extended(np.array(["owl", "\ud800"]))

@@ -382,3 +382,27 @@ def test_without_pyarrow_the_error_says_how_to_install_it(ending, tmp_path, monk
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"pip install 'if2net\[tables\]'"):
         table_to_learn(path)
+
+
+def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    vectors = pa.ListArray.from_arrays(pa.array([0, 1 << 20], pa.int32()), pa.array(np.zeros(1 << 20, np.float32)))
+    parquet.write_table(pa.table({"v": vectors, "label": ["a"]}), tmp_path / "v.parquet")
+    assert (tmp_path / "v.parquet").stat().st_size < 10_000
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 20)
+        with pytest.raises(InputError, match=r"v\.parquet: The arrays would take more than"):
+            table_to_learn(tmp_path / "v.parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_label_that_is_too_long_for_a_name_is_refused(tmp_path, ending):
+    import pyarrow as pa
+    from pyarrow import csv, parquet
+
+    table, path = pa.table({"x": [1.0, 2.0], "label": ["a", "b" * 1001]}), tmp_path / f"t.{ending}"
+    (parquet.write_table if ending == "parquet" else csv.write_csv)(table, path)
+    with pytest.raises(InputError, match="column 'label' has more than 1,000 characters"):
+        table_to_learn(path)

@@ -38,6 +38,7 @@ class OWMSettings(TrainerSettings):
     output_alpha: float = 0.6
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.scope != "seen":
             raise ConfigurationError("The loss of OWM is over all rows of the head; leave its scope at `seen`.")
 

@@ -41,6 +41,13 @@ def test_a_wrong_setting_is_refused_with_advice(pairs, message):
         resolve(["if2net"], "agnostic", from_command_line(pairs))
 
 
+@pytest.mark.parametrize("name", ["ewc", "owm", "eft", "bic"])
+def test_batches_and_layers_of_no_size_are_refused(name):
+    for setting in ("batch_size=0", "batch_size=-3", "hidden=0"):
+        with pytest.raises(ConfigurationError, match="must be at least 1"):
+            resolve([name], "agnostic", from_command_line([setting]))
+
+
 def test_an_unknown_method_offers_the_close_ones():
     with pytest.raises(ConfigurationError, match="did you mean 'joint'"):
         resolve(["jiont"], "agnostic", [])

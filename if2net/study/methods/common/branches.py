@@ -20,6 +20,7 @@ class BranchesSettings(TrainerSettings):
     scope: str = "current"  # the only choice: head rows of earlier tasks do not read the features of this task
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.scope != "current":
             raise ConfigurationError("This method has separate features per task; leave its scope at `current`.")
 

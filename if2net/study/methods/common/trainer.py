@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from if2net.accelerate.cuda_graph import batch_step
-from if2net.errors import NumericalError, unknown
+from if2net.errors import ConfigurationError, NumericalError, unknown
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 from if2net.study.methods.common.network import Network
 
@@ -35,6 +35,8 @@ class TrainerSettings:
     def __post_init__(self) -> None:
         if self.scope not in SCOPES:
             raise unknown("scope", self.scope, SCOPES)
+        if self.hidden < 1 or self.batch_size < 1:
+            raise ConfigurationError("hidden and batch_size must be at least 1.")
 
 
 class Trainer(Method):
