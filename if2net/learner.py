@@ -47,8 +47,8 @@ STARTING_SAMPLES = 65_536
 MOST_TASKS = 1_000_000
 
 REPEATED = (
-    "Nearly all of these samples were learned before with the same labels; learned again, they count twice. Use "
-    "`forget` to take them out once."
+    "Nearly all of these samples were learned before with the same labels; learning them again counts them twice. "
+    "Leave them out, or take them out again with `forget`."
 )
 
 NO_LABELS = Labels()

@@ -208,10 +208,14 @@ class Stream:
 
     def __init__(self, tables: Sequence[Table], report: Callable[[int], None]) -> None:
         self.tables, self.report = tables, report
+        self.place = ""  # of the latest piece
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, Any]]:
         for table in self.tables:
+            rows = 0
             for X, y in table:
+                self.place = f"{table.path}, rows {rows + 1:,} to {rows + len(X):,}"
+                rows += len(X)
                 yield X, y
                 self.report(len(X))
 

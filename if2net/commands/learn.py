@@ -137,20 +137,25 @@ def _doubts(force: bool) -> Iterator[None]:
             warnings.simplefilter("ignore" if force else "error", RepeatedSamplesWarning)
             yield
     except (SuspectInputError, RepeatedSamplesWarning) as error:
-        raise SuspectInputError(f"{error} The model is unchanged; --force learns such samples.") from error
+        raise SuspectInputError(f"{error} The model is unchanged. To learn it all the same, add --force.") from error
 
 
 def _learn_tables(
     net: IF2Net, paths: Sequence[Path], label: str | None, address: str | None, workers: int | None, console: Console
 ) -> list[str]:
     """Learn tables here, or on the cluster at this address, and return what there is to say about them."""
+    from if2net.errors import RepeatedSamplesWarning, SuspectInputError
     from if2net.progress import counting, progress
     from if2net.tables import Stream
 
     tables = open_tables(net, paths, label, console, check_inputs=net.check_inputs)
     with progress("samples", console) as show:
         if address is None:
-            net.learn(Stream(tables, counting(show)))
+            stream = Stream(tables, counting(show))
+            try:
+                net.learn(stream)
+            except (SuspectInputError, RepeatedSamplesWarning) as error:
+                raise type(error)(f"{stream.place}: {error}") from error
         else:
             from if2net import cluster
 

@@ -314,7 +314,9 @@ def test_a_table_in_other_units_is_refused_with_its_columns_unless_forced(model,
     frame.loc[:, frame.columns != "target"] *= 1000
     frame.to_csv(tmp_path / "bad.csv", index=False)
     before = model.read_bytes()
-    with pytest.raises(IF2NetError, match=r"columns 'pixel_\d_\d', .* times as large as usual.*--force"):
+    with pytest.raises(
+        IF2NetError, match=r"bad.csv, rows 1 to 896: .*columns 'pixel_\d_\d', .* times as large as usual.*--force"
+    ):
         if2net("learn", model, folder / "new.parquet", tmp_path / "bad.csv")
     assert model.read_bytes() == before
     if2net("learn", model, tmp_path / "bad.csv", "--force")
@@ -325,7 +327,9 @@ def test_a_table_in_other_units_is_refused_with_its_columns_unless_forced(model,
 def test_a_table_that_has_been_learned_is_refused_unless_forced(model, folder):
     before = model.read_bytes()
     for tables in (["old.csv"], ["new.parquet", "old.csv"]):
-        with pytest.raises(IF2NetError, match=r"learned before with the same labels.*unchanged; --force"):
+        with pytest.raises(
+            IF2NetError, match=r"old.csv, rows 1 to 901: .*learned before with the same labels.*unchanged.*--force"
+        ):
             if2net("learn", model, *(folder / name for name in tables))
     assert model.read_bytes() == before
     if2net("learn", model, folder / "old.csv", "--force")
