@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,6 +49,14 @@ def test_every_command_and_every_option_is_described(command):
         assert parameter == "return" or described, (name, parameter)
 
 
+def test_every_command_can_answer_in_json_and_be_quiet():
+    commands = get_command(app).commands
+    every = [*(one for name, one in commands.items() if name != "innate"), *commands["innate"].commands.values()]
+    for command in every:
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert options >= {"--json", "--quiet"}, command.name
+
+
 @pytest.mark.parametrize("command", dict.fromkeys([*PANELS["Your model"], *EXAMPLES]))
 def test_the_example_of_a_command_fits_its_arguments(command):
     name, *words = EXAMPLES[command].split()[1:]
@@ -67,6 +76,21 @@ def test_shells_can_complete_the_commands():
     assert done.stdout.split() == ["predict", "pretrain"]
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_the_completion_works_in_bash(tmp_path):
+    (tmp_path / "if2net").write_text(f"#!{sys.executable}\nfrom if2net.cli import main\nmain()\n")
+    (tmp_path / "if2net").chmod(0o755)
+    shell = """
+        eval "$(if2net --show-completion bash)"
+        COMP_WORDS=(if2net learn m.if2 --no) COMP_CWORD=3
+        _if2net_completion if2net
+        printf '%s ' "${COMPREPLY[@]}"
+    """
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.split() == ["--no-undo", "--no-wait"], done.stderr
+
+
 def test_help_needs_no_torch():
     code = """
 import sys, if2net.cli
@@ -81,6 +105,9 @@ except SystemExit:
 def test_methods_and_data_sets_are_listed():
     assert "if2net-ewc" in CliRunner().invoke(app, ["methods"]).output
     assert "fashion-mnist" in CliRunner().invoke(app, ["datasets"]).output
+    for words, name in (["methods"], "ewc"), (["datasets"], "digits"), (["reproduce", "--list"], "table-mnist"):
+        assert name in json.loads(CliRunner().invoke(app, [*words, "--json"]).output)
+        assert CliRunner().invoke(app, [*words, "--quiet"]).output == ""
 
 
 # ---------------------------------------------------------------------- errors
@@ -225,6 +252,19 @@ def test_a_finished_run_is_shown_again_without_learning(finished):
     assert "task 1/5" in done.stdout
     assert "task 1/5" not in again.stdout
     assert "ACC %" in again.stdout
+
+
+def test_commands_of_the_study_answer_in_json(finished, tmp_path):
+    out = str(finished[1])
+    run = ["run", "-m", "if2net", "--set", "width=80", "--runs", "2", "--out", out]
+    for words, key in (
+        (run, "summary"),
+        (["compare", out, out], "differences"),
+        (["report", out, "--out", str(tmp_path / "report")], "written"),
+        (["merge", out, "--out", str(tmp_path / "merged")], "written"),
+    ):
+        done = CliRunner().invoke(app, [*words, "--json"])
+        assert key in json.loads(done.stdout), done.output
 
 
 def test_tune_writes_everything_it_tried(tmp_path):

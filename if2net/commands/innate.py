@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import DeviceOption, ForceOption, check_output
 
 innate = typer.Typer(
@@ -27,6 +28,8 @@ def draw(
     each: Annotated[int, typer.Option(min=1, max=1000, help="Number of drawings per class.")] = 16,
     size: Annotated[int, typer.Option(min=1, max=1024, help="Height and width of a drawing in pixels.")] = 32,
     force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write a sheet of example drawings."""
     from if2net.encoder.innate.drawings import Drawings, sheet
@@ -43,7 +46,8 @@ def draw(
     picture = image.fromarray(sheet(Drawings(seed), classes, each, size).numpy())
     with replacing(out) as temporary:
         picture.save(temporary, "PNG", optimize=True, pnginfo=text)
-    typer.echo(f"Wrote {classes * each:,} drawings of {classes:,} classes to {out}.")
+    line = f"Wrote {classes * each:,} drawings of {classes:,} classes to {out}."
+    answer([line], {"out": str(out), "drawings": classes * each}, as_json=as_json, quiet=quiet)
 
 
 @innate.command()
@@ -56,6 +60,8 @@ def train(
     ] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Number of drawings per update. Default: 512.")] = None,
     device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train an innate encoder on drawings and write its weights.
 
@@ -74,7 +80,8 @@ def train(
     weights.check_target(out)
     place = resolve_device(device)
     drawings = Drawings(seed, compiled=place.type == "cuda")
-    with progress("steps", Console(stderr=True)) as show:
+    with progress("steps", Console(stderr=True, quiet=quiet)) as show:
         network = training.train(plan, course, drawings, place, show)
     digest = weights.write(out, network, drawings.recipe, course)
-    typer.echo(f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}.")
+    line = f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}."
+    answer([line], {"out": str(out), "hash": digest}, as_json=as_json, quiet=quiet)

@@ -14,7 +14,7 @@ from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, k
 def rename(
     model: ModelArgument,
     names: Annotated[
-        list[str], typer.Argument(metavar="OLD NEW ...", help="Class and its new name. More pairs can follow.")
+        list[str], typer.Argument(metavar="OLD NEW", help="Class and its new name. More pairs can follow.")
     ],
     device: DeviceOption = "auto",
     as_json: JsonOption = False,

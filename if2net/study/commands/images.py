@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, NoWaitOption
 from if2net.study.commands.options import DataOption
@@ -28,6 +29,8 @@ def features(
     seed: Annotated[int, typer.Option(min=0, help="For a scenario with @held-out: the seed of the backbone.")] = 0,
     data: DataOption = None,
     device: DeviceOption = "auto",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Compute the features of images and keep them in the cache, where all later runs find them."""
     from rich.console import Console
@@ -40,7 +43,7 @@ def features(
     from if2net.images.extractor import load_extractor
     from if2net.progress import progress
 
-    console = Console()
+    console = Console(quiet=quiet or as_json)
     files, scenario, left_out = _images(images, data, backbone)
     if scenario is not None:
         prepared = _prepare_backbone(scenario, seed, data, str(resolve_device(device)), console)
@@ -59,7 +62,10 @@ def features(
         f"{len(extracted.X):,} images have {extracted.X.shape[1]:,} features each ({extractor.identity[:8]}).",
         highlight=False,
     )
-    print_left_out(left_out | extracted.left_out, console)
+    left_out = left_out | extracted.left_out
+    print_left_out(left_out, console)
+    values = {"images": len(extracted.X), "features": extracted.X.shape[1], "left_out": list(left_out.values())}
+    answer((), values, as_json=as_json, quiet=quiet)
 
 
 def pretrain(
@@ -74,6 +80,8 @@ def pretrain(
     data: DataOption = None,
     device: DeviceOption = "auto",
     no_wait: NoWaitOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train a backbone from scratch on some classes of a data set.
 
@@ -92,7 +100,7 @@ def pretrain(
     from if2net.study.pretraining import held_out
     from if2net.study.pretraining.training import recipe_for
 
-    console = Console()
+    console = Console(quiet=quiet or as_json)
     options: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
     given = {name: value for name, value in options.items() if value is not None}
     recipe = replace(recipe_for(dataset, seed), **given)
@@ -104,7 +112,10 @@ def pretrain(
     with locked(target, wait=not no_wait), progress("epochs", console) as show:
         left_out = held_out.train(images, classes, recipe, target, device=resolve_device(device), show=show)
     console.print(f"Backbone: {target}{', which existed already' if left_out is None else ''}", soft_wrap=True)
-    print_left_out(images.left_out | (left_out or {}), console)
+    all_left_out = images.left_out | (left_out or {})
+    print_left_out(all_left_out, console)
+    values = {"backbone": str(target), "left_out": list(all_left_out.values())}
+    answer((), values, as_json=as_json, quiet=quiet)
 
 
 def prepare_rows(

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import typer
+from if2net.commands.answer import JsonOption, QuietOption, answer
 
 
-def methods() -> None:
+def methods(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """List the methods that can be compared."""
     from if2net.study.methods import METHODS
 
-    for name, method in METHODS.items():
-        typer.echo(f"{name:16} {method.summary}")
+    summaries = {name: method.summary for name, method in METHODS.items()}
+    answer((f"{name:16} {text}" for name, text in summaries.items()), summaries, as_json=as_json, quiet=quiet)
 
 
-def datasets() -> None:
+def datasets(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     """List the data sets that scenarios are made of."""
     from if2net.study.data import DATASETS, IMAGE_DATASETS
 
-    facts = [(name, source.summary, source.licence) for name, source in DATASETS.items()]
-    facts += [(name, source.summary, source.licence) for name, source in IMAGE_DATASETS.items()]
-    for name, summary, licence in facts:
-        typer.echo(f"{name:14} {summary} ({licence})")
-    typer.echo("folder:PATH    your own images, one sub-folder per class")
-    typer.echo("hub:OWNER/NAME images of the Hugging Face hub")
+    summaries = {name: f"{source.summary} ({source.licence})" for name, source in DATASETS.items()}
+    summaries |= {name: f"{source.summary} ({source.licence})" for name, source in IMAGE_DATASETS.items()}
+    summaries["folder:PATH"] = "your own images, one sub-folder per class"
+    summaries["hub:OWNER/NAME"] = "images of the Hugging Face hub"
+    answer((f"{name:14} {text}" for name, text in summaries.items()), summaries, as_json=as_json, quiet=quiet)

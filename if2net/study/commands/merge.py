@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import ForceOption, NoWaitOption
 from if2net.study.commands.options import check_results_folder
 
@@ -16,6 +17,8 @@ def merge(
     out: Annotated[Path, typer.Option(help="Folder for the merged results.")],
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Merge results from different machines. To join models, use `if2net merge-models`."""
     from if2net.files import locked_folder
@@ -24,5 +27,5 @@ def merge(
 
     check_results_folder(out, force)
     with locked_folder(out, ADVICE, wait=not no_wait):
-        for path in merge_folders(parts, out):
-            typer.echo(f"Results: {path}")
+        written = [str(path) for path in merge_folders(parts, out)]
+    answer([f"Results: {path}" for path in written], {"written": written}, as_json=as_json, quiet=quiet)

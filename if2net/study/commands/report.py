@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import ForceOption
 from if2net.study.commands.options import check_results_folder
 
@@ -18,6 +19,8 @@ def report(
         typer.Option(help="Folder for the report. Default: the folder, or out/report for several."),
     ] = None,
     force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write one report.html over result folders, with its figures as SVG and PNG files."""
     from if2net.study.report.gather import read_sources, sections_of
@@ -28,14 +31,19 @@ def report(
     check_results_folder(folder, force)
     page = write_page(gathered, folder)
     figures = write_figures(gathered, folder / "figures")
-    typer.echo(f"Report:  {page}\nFigures: {len(figures)} files in {folder / 'figures'}")
+    lines = [f"Report:  {page}", f"Figures: {len(figures)} files in {folder / 'figures'}"]
+    answer(lines, {"written": [str(path) for path in (page, *figures)]}, as_json=as_json, quiet=quiet)
 
 
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A", help="A folder with results.json.")],
     after: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same scenario and protocol.")],
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show the changes from A to B, and whether they exceed the spread of the seeds."""
+    from dataclasses import asdict
+
     from rich.console import Console
 
     from if2net.study.report import compare as comparison
@@ -43,7 +51,9 @@ def compare(
 
     first, second = read_one(before), read_one(after)
     differences = comparison.compare(first, second)
-    console = Console()
+    console = Console(quiet=quiet or as_json)
     console.print(comparison.comparison_table(differences, f"{first.scenario}, {first.protocol} protocol"))
     for line in comparison.changes(first, second):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+    values = [asdict(one) | {"metric": one.metric.key, "verdict": one.verdict} for one in differences]
+    answer((), {"differences": values}, as_json=as_json, quiet=quiet)

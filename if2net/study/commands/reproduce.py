@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.images import print_left_out
 from if2net.commands.options import DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption, check_results_folder
@@ -31,6 +32,8 @@ def reproduce(
     settings: SetOption = None,
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Run a table or an ablation of the paper and show ours beside the paper's figures.
 
@@ -58,12 +61,12 @@ def reproduce(
     summaries = {entry: experiment.summary for entry, experiment in EXPERIMENTS.items()}
     summaries |= {entry: ablation.summary for entry, ablation in ABLATIONS.items()}
     if list_them or name is None:
-        for entry, summary in summaries.items():
-            typer.echo(f"{entry:20} {summary}")
+        lines = [f"{entry:20} {summary}" for entry, summary in summaries.items()]
+        answer(lines, summaries, as_json=as_json, quiet=quiet)
         return
     if name not in summaries:
         raise unknown("table or figure", name, summaries)
-    console, loader = Console(), Loader(data)
+    console, loader = Console(quiet=quiet or as_json), Loader(data)
     folder = out or Path("out") / name
     chosen_device = str(resolve_device(device))
     check_results_folder(folder, force)
@@ -102,3 +105,5 @@ def reproduce(
     console.print(Markdown(files[0].read_text(encoding="utf-8")))
     console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
     print_left_out(left_out, console)
+    values = {"written": [str(path) for path in files], "left_out": list(left_out.values())}
+    answer((), values, as_json=as_json, quiet=quiet)

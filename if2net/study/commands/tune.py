@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, check_output
 from if2net.study.commands.options import DataOption, JobsOption, ProtocolOption, SetOption, check_results_folder
@@ -27,6 +28,8 @@ def tune(
     jobs: JobsOption = None,
     settings: SetOption = None,
     force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Search settings on held-back training data of a stream that is never reported.
 
@@ -48,7 +51,7 @@ def tune(
     check_results_folder(out.parent, force=True)
     if out.exists():
         check_output(out, SEARCH, force=force)
-    console, loader = Console(), Loader(data)
+    console, loader = Console(quiet=quiet or as_json), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
     space, fixed = hyperparameters.space(method) if not grid else ({}, [])
@@ -68,3 +71,5 @@ def tune(
     finished.write(out)
     console.print(f"Best: {finished.best}\nAll: {out}", soft_wrap=True)
     print_left_out(left_out, console)
+    values = {"out": str(out), "best": finished.best, "left_out": list(left_out.values())}
+    answer((), values, as_json=as_json, quiet=quiet)
