@@ -258,8 +258,25 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             raise AttributeError("classes_ exists after the first fit or partial_fit.")
         return self.learner_.classes
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, unknown: float | None = None) -> np.ndarray:
         """Return the class of each sample. It depends on the sample and the model alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        unknown : float, default=None
+            Reject samples that seem to be of none of the classes: about this share of the samples of known classes
+            and, as far as possible, all others. Their prediction is None, in an array of dtype object.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.learner_.predict(self._validated(X), unknown=unknown)
+
+    def novelty(self, X: Any) -> np.ndarray:
+        """Return how unlike everything learned each sample is; higher for samples of unknown classes.
 
         Parameters
         ----------
@@ -270,7 +287,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self.learner_.predict(self._validated(X))
+        return self.learner_.novelty(self._validated(X)).cpu().numpy()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return calibrated probabilities.

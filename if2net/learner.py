@@ -27,6 +27,7 @@ from if2net.accelerate.streaming import Samples, Streamed, check, worth_streamin
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
 from if2net.decision import PREDICTS_ONLY, RULES, DecisionLayer, Fixed, Report, Task, fixed_tensors
+from if2net.decision.novelty import Novelty
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning
@@ -61,6 +62,7 @@ class Solution:
     classes: np.ndarray  # sorted
     times_beta: RowwiseFactor  # V ↦ Vβ, with the columns in the order of `classes`
     temperature: float | None = None  # fitted when probabilities are first asked for
+    novelty: Novelty | None = None  # derived when it is first asked for
 
 
 @dataclass(frozen=True)
@@ -282,7 +284,7 @@ class IF2Net:
             This learner.
         """
         with self._lock:
-            self._check_exact("forget")
+            self._check_exact("forget exactly")
             before, decision = self._state, self._learned("there is nothing to forget")
             samples, labels = self._stream(X), inputs.labels(y, len(X))
             check(samples)
@@ -393,8 +395,8 @@ class IF2Net:
             return
         first, second = sorted((self, other), key=id)  # two merges in opposite directions must not block each other
         with first._lock, second._lock:
-            self._check_exact("merge")
-            other._check_exact("merge")
+            self._check_exact("merge exactly")
+            other._check_exact("merge exactly")
             theirs = other._state
             assert theirs.encoder is not None
             assert theirs.decision is not None
@@ -453,7 +455,7 @@ class IF2Net:
         self._check_learns()
         if not RULES[self.config.rule].exact or self.config.representation != "first":
             raise ConfigurationError(
-                f"Only the analytic rule with one frozen representation can {verb} exactly; this learner has "
+                f"Only the analytic rule with one frozen representation can {verb}; this learner has "
                 f"rule={self.config.rule!r} and representation={self.config.representation!r}."
             )
 
@@ -482,11 +484,44 @@ class IF2Net:
             X, task, transductive, solution, lambda scores: torch.softmax(scores.double() / temperature, dim=1)
         )
 
-    def predict(self, X: Any, *, task: int | None = None, transductive: bool = False) -> np.ndarray:
-        """Return the class of each sample."""
-        solution = self._solution()
-        best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
-        return solution.classes[best.cpu().numpy()]
+    def predict(
+        self, X: Any, *, task: int | None = None, transductive: bool = False, unknown: float | None = None
+    ) -> np.ndarray:
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : array, tensor or data frame of shape (samples, features)
+        task, transductive
+            As for `scores`.
+        unknown : float, optional
+            Reject samples that seem to be of none of the classes: about this share of the samples of known classes
+            and, as far as possible, all others. Their prediction is None, in an array of dtype object.
+        """
+        if unknown is None:
+            solution = self._solution()
+            best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
+            return solution.classes[best.cpu().numpy()]
+        if not (isinstance(unknown, float | np.floating) and 0 < unknown < 1):
+            raise ConfigurationError(f"unknown is a share of samples between 0 and 1, such as 0.05, not {unknown!r}.")
+        solution, novelty = self._with_novelty()
+        limit = novelty.limit(unknown)
+
+        def decide(V: Tensor) -> Tensor:
+            scores = solution.times_beta(V)
+            return torch.where(novelty(V, scores) > limit, -1, scores.argmax(dim=1))
+
+        best = self._by_blocks(X, task, transductive, decide)
+        return np.array([*solution.classes.tolist(), None], dtype=object)[best.cpu().numpy()]
+
+    def novelty(self, X: Any) -> Tensor:
+        """Return how unlike everything learned each sample is; higher for samples of unknown classes.
+
+        It is the leverage of the sample, relative to that of held-out samples, minus the score of the winner. Only
+        the analytic rule with one frozen representation has it.
+        """
+        solution, novelty = self._with_novelty()
+        return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))
 
     def represent(self, X: Any, task: int | None = None) -> Tensor:
         """Return V, the features that the decision layer sees."""
@@ -509,10 +544,16 @@ class IF2Net:
         finish: Callable[[Tensor], Tensor] = lambda scores: scores,
     ) -> Tensor:
         """Return finish(Vβ), computed block by block; `finish` maps each row by itself."""
+        return self._by_blocks(X, task, transductive, lambda V: finish(solution.times_beta(V)))
+
+    def _by_blocks(
+        self, X: Any, task: int | None, transductive: bool, function: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Return function(V), computed block by block; `function` maps each row by itself."""
         assert self.encoder is not None
         samples = self._stream(X)
         encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
-        result = rowwise(lambda block: finish(solution.times_beta(encode(block))), samples)
+        result = rowwise(lambda block: function(encode(block)), samples)
         check(samples)
         return result
 
@@ -569,6 +610,18 @@ class IF2Net:
         """Derive the output weights and the temperature now, and not at the first prediction; `save` stores them."""
         self._solution(temperature=True)
         return self
+
+    def _with_novelty(self) -> tuple[Solution, Novelty]:
+        """Return the solution of the current state, with its novelty."""
+        solution = self._solution()
+        if solution.novelty is None:
+            with self._lock:
+                self._check_exact("tell known from unknown samples")
+                solution = self._solution()
+                solution = replace(solution, novelty=solution.novelty or self._learned().novelty(RowwiseFactor))
+                self._state = replace(self._state, solution=solution)
+        assert solution.novelty is not None
+        return solution, solution.novelty
 
     def _present(self) -> IF2Net:
         """Return a copy for predicting only, which keeps the present state. No tensor is copied."""

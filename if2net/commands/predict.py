@@ -43,6 +43,14 @@ def predict(
     top: Annotated[
         int, typer.Option(min=1, help="Number of most probable classes to write, each with its probability.")
     ] = 1,
+    unknown: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Leave the prediction empty for samples of none of the classes. About this share of the samples of "
+            "known classes, such as 0.05, loses its prediction, too.",
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the predictions. Default: the screen.")] = None,
     label: Annotated[str | None, typer.Option(help="Column of labels in the tables, which is ignored.")] = None,
     backbone: OwnBackboneOption = None,
@@ -77,7 +85,7 @@ def predict(
         if not as_json:
             writer.writerow(header)
         for places, X in blocks:
-            predictions = _predictions(net, X, proba, top, float if as_json else "{:.6f}".format)
+            predictions = _predictions(net, X, proba, top, unknown, float if as_json else "{:.6f}".format)
             rows = ([*place, *prediction] for place, prediction in zip(places, predictions, strict=True))
             if as_json:
                 file.writelines(json.dumps(dict(zip(header, row, strict=True)), default=str) + "\n" for row in rows)
@@ -98,16 +106,25 @@ def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> S
 
 
 def _predictions(
-    net: IF2Net, X: np.ndarray, proba: bool, top: int, show: Callable[[float], object]
+    net: IF2Net, X: np.ndarray, proba: bool, top: int, unknown: float | None, show: Callable[[float], object]
 ) -> Iterator[list[object]]:
-    """Give the `top` classes of each sample with their probabilities; then the probabilities of all classes."""
+    """Give the `top` classes of each sample with their probabilities; then the probabilities of all classes.
+
+    A sample of none of the classes has None instead of these classes, which is an empty cell in CSV: a class may be
+    called anything.
+    """
     names = net.classes.tolist()
     probabilities = net.probabilities(X).cpu().numpy()
     # The class comes from the probabilities, so that rounding cannot make the two disagree.
     best = (-probabilities).argsort(axis=1, kind="stable")[:, :top].tolist()
-    for columns, row in zip(best, probabilities.round(6).tolist(), strict=True):
+    if unknown is None:
+        rejected = [False] * len(best)
+    else:
+        rejected = [prediction is None for prediction in net.predict(X, unknown=unknown)]
+    for columns, row, none in zip(best, probabilities.round(6).tolist(), rejected, strict=True):
         shown = [show(probability) for probability in row] if proba else []
-        yield [value for column in columns for value in (names[column], show(row[column]))] + shown
+        ranked = [value for column in columns for value in (names[column], show(row[column]))]
+        yield ([None] * len(ranked) if none else ranked) + shown
 
 
 @contextmanager

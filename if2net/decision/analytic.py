@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
+from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.row_space import row_space
@@ -262,6 +263,9 @@ class Analytic(DecisionLayer):
         super().restore(tensors)
         self._beta = tensors["beta"].to(self.device) if "beta" in tensors else None
         self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
+
+    def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
+        return Novelty.of(self.total.thinned(self.features), self.held, self.ridge, self.features, product)
 
     def _projector_alpha(self) -> float:
         return absolute_ridge(self.G, self.ridge)

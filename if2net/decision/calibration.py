@@ -27,7 +27,7 @@ def temperature(beta: Tensor, held: Statistics) -> float:
     seen = held.counts > 0
     if int(seen.sum()) < 2:
         return 1.0
-    scores, labels = _draw_scores(beta, held)
+    scores, labels, _ = draw_scores(beta, held)
     low, high = LOWEST, HIGHEST
     for _ in range(40):  # golden-section search; the likelihood has one peak in log τ
         left, right = high - (high - low) * 0.618034, low + (high - low) * 0.618034
@@ -42,8 +42,8 @@ def _cross_entropy(scores: Tensor, labels: Tensor, log_temperature: float) -> fl
     return float(torch.nn.functional.cross_entropy(scores / math.exp(log_temperature), labels))
 
 
-def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
-    """Draw scores like those of the held-out samples, with their classes."""
+def draw_scores(beta: Tensor, held: Statistics, tails: int = TAILS) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1."""
     beta, counts = beta.to(held.G.dtype), held.counts.double()
     share = (counts / counts.sum()).unsqueeze(1)
     # Row k: the mean scores of class k.
@@ -59,7 +59,7 @@ def _draw_scores(beta: Tensor, held: Statistics) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     labels = torch.multinomial(share.flatten().cpu(), DRAWS, replacement=True, generator=generator)
     normal = torch.randn(DRAWS, beta.shape[1], dtype=torch.float64, generator=generator)
-    squares = torch.randn(DRAWS, TAILS, dtype=torch.float64, generator=generator).square().sum(dim=1)
-    heavy = (normal * ((TAILS - 2) / squares).sqrt().unsqueeze(1)).to(beta.device)
+    squares = (tails - 2) / torch.randn(DRAWS, tails, dtype=torch.float64, generator=generator).square().sum(dim=1)
+    heavy = (normal * squares.sqrt().unsqueeze(1)).to(beta.device)
     labels = labels.to(beta.device)
-    return means[labels] + heavy @ root.T * stray[labels], labels
+    return means[labels] + heavy @ root.T * stray[labels], labels, squares.to(beta.device)

@@ -13,7 +13,8 @@ from if2net.decision.statistics import MOST_SAMPLES
 from if2net.errors import InputError
 
 PREDICTS_ONLY = (
-    "This model only predicts: it was exported without the statistics that learning, forgetting and merging need. "
+    "This model only predicts: it was exported without the statistics that learning, forgetting, merging and "
+    "recognising unknown samples need. "
     "Use the model that it was exported from."
 )
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
+from if2net.decision.novelty import Novelty, Product
 from if2net.decision.projector import free_share, projector
 from if2net.decision.statistics import MOST_SAMPLES, Statistics, rows_per_sample
 from if2net.decision.symmetric import pack, unpack
@@ -155,6 +156,10 @@ class DecisionLayer(ABC):
     def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
         """Add what another layer has learned; its class k is column columns[k] of the `classes` here."""
         raise ConfigurationError("Only the analytic rule can merge exactly.")
+
+    def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
+        """Return the novelty of samples. `product` prepares V ↦ VB for a matrix B."""
+        raise ConfigurationError("Only the analytic rule can tell known from unknown samples.")
 
     def grow(self, classes: int) -> None:
         self.total.grow(classes)

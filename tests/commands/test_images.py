@@ -233,3 +233,20 @@ def test_a_model_of_tables_refuses_images(folder, tmp_path):
     with pytest.raises(IF2NetError, match="--backbone is for images"):
         if2net("learn", model, folder / "table.csv", "--backbone", "pixels")
     assert model.read_bytes() == before
+
+
+def test_images_of_none_of_the_classes_have_an_empty_prediction(tmp_path):
+    random = np.random.default_rng(0)
+    for name, colour in COLOURS.items():
+        (tmp_path / "images" / name).mkdir(parents=True)
+        for number in range(50):
+            pixels = random.integers(0, 100, (8, 8, 3), dtype=np.uint8) + np.array(colour, dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "images" / name / f"{number}.png")
+    (tmp_path / "images" / "red").rename(tmp_path / "red")
+    if2net("learn", tmp_path / "model.if2", tmp_path / "images", *PIXELS, "--set", "holdout=0.3")
+    rows = {}
+    for folder in ("images", "red"):
+        output, _ = if2net("predict", tmp_path / "model.if2", tmp_path / folder, "--unknown", "0.05")
+        rows[folder] = [row["prediction"] for row in csv.DictReader(output.splitlines())]
+    assert rows["images"].count("") < 0.2 * len(rows["images"])
+    assert rows["red"].count("") > 0.8 * len(rows["red"])

@@ -139,6 +139,26 @@ def test_the_most_probable_classes_come_first(model, folder, tmp_path):
     assert header.endswith(",prediction_5,probability_5")
 
 
+def test_samples_of_none_of_the_classes_have_an_empty_prediction(folder, tmp_path):
+    model, out = tmp_path / "digits.if2", tmp_path / "out.csv"
+    if2net("learn", model, folder / "old.csv", "--set", "width=300", "--device", "cpu")
+    tables = folder / "old.csv", folder / "new.parquet"
+    if2net("predict", model, *tables, "--unknown", "0.05", "--out", out)
+    plain = pd.read_csv(out)
+    rejected = plain.prediction.isna()
+    old = plain.file == str(tables[0])
+    assert rejected[old].mean() < 0.2
+    assert rejected[~old].mean() > 0.8
+    if2net("predict", model, *tables, "--unknown", "0.05", "--top", "2", "--proba", "--out", out)
+    full = pd.read_csv(out)
+    np.testing.assert_array_equal(full.prediction, plain.prediction)
+    for column in ("prediction", "probability", "prediction_2", "probability_2"):
+        np.testing.assert_array_equal(full[column].isna(), rejected)
+    assert full["p(0)"].notna().all()
+    with pytest.raises(IF2NetError, match="between 0 and 1"):
+        if2net("predict", model, *tables, "--unknown", "5")
+
+
 def test_info_shows_what_was_learned_and_checks_the_file(model):
     output = if2net("info", model)
     for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", "MB"):

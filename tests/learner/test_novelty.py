@@ -1,0 +1,130 @@
+"""Samples of unknown classes are recognised, the same after any order of learning, merging and forgetting."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from if2net import IF2Net, IF2NetClassifier
+from if2net.decision import layer
+from if2net.errors import ConfigurationError, IF2NetError, InputError
+
+
+@pytest.fixture(scope="module")
+def halves(digits):
+    """The digits below five: those to learn and others, each with their classes; and the other digits."""
+    X, y = (part[np.random.default_rng(0).permutation(len(part))] for part in digits)
+    known = y < 5
+    return X[known][:600], y[known][:600], X[known][600:], y[known][600:], X[~known]
+
+
+@pytest.fixture(scope="module")
+def learner(new_learner, halves):
+    return new_learner(width=300, dtype="float64").learn(*halves[:2])
+
+
+def separation(learner, known, unknown):
+    """Return the AUROC of the novelty."""
+    values = np.concatenate([learner.novelty(known), learner.novelty(unknown)])
+    return roc_auc_score(np.repeat([0, 1], [len(known), len(unknown)]), values)
+
+
+def rejected(learner, X, share):
+    return np.mean([prediction is None for prediction in learner.predict(X, unknown=share)])
+
+
+def test_unknown_digits_are_more_novel_than_known_ones(learner, halves):
+    _, _, known, _, unknown = halves
+    assert separation(learner, known, unknown) > 0.97
+
+
+def test_few_known_and_most_unknown_samples_are_rejected(learner, halves):
+    _, _, known, _, unknown = halves
+    assert 0.02 < rejected(learner, known, 0.1) < 0.2
+    assert rejected(learner, unknown, 0.1) > 0.9
+    assert rejected(learner, known, 0.01) <= rejected(learner, known, 0.1)
+
+
+def test_accepted_samples_keep_their_prediction_and_rejected_ones_have_none(learner, halves):
+    X = np.concatenate([halves[2], halves[4]])
+    predicted, plain = learner.predict(X, unknown=0.05), learner.predict(X)
+    assert predicted.dtype == object
+    accepted = np.array([prediction is not None for prediction in predicted])
+    assert 0 < accepted.sum() < len(X)
+    np.testing.assert_array_equal(predicted[accepted], plain[accepted])
+
+
+def test_a_class_may_be_called_anything(halves):
+    X, y, known, *_ = halves
+    names = np.array(["None", "unknown", "", "nan", "-1"])
+    classifier = IF2NetClassifier(width=100, random_state=0, device="cpu").fit(X, names[y])
+    predicted = classifier.predict(known, unknown=0.1)
+    assert set(predicted) == {*names, None}
+    np.testing.assert_array_equal(classifier.novelty(known), classifier.learner_.novelty(known).numpy())
+
+
+def test_novelty_depends_on_the_sample_and_the_model_alone(learner, halves):
+    X = halves[4][:150]
+    novelty, predicted = learner.novelty(X), learner.predict(X, unknown=0.3)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_array_equal(learner.novelty(X[order]), novelty[order])
+    np.testing.assert_array_equal([learner.novelty(X[i : i + 1])[0] for i in range(9)], novelty[:9])
+    np.testing.assert_array_equal(learner.predict(X[order], unknown=0.3), predicted[order])
+
+
+def test_order_merging_and_forgetting_do_not_change_the_novelty(learner, halves):
+    X, y, known, _, unknown = halves
+    samples = np.concatenate([known, unknown])
+    last_first, other = learner.fork().learn(X[300:], y[300:]), learner.fork().learn(X[:300], y[:300])
+    more = learner.fork().learn(X, y).learn(known, halves[3])
+    more.forget(known, halves[3])
+    expected, limit = learner.novelty(samples), learner._with_novelty()[1].limit(0.05)
+    for again in (last_first.merge(other), more):
+        np.testing.assert_allclose(again.novelty(samples), expected, rtol=1e-6, atol=1e-6)
+        assert again._with_novelty()[1].limit(0.05) == pytest.approx(limit, rel=1e-6)
+
+
+def test_a_class_is_no_longer_novel_when_it_has_been_learned(learner, halves, digits):
+    X, y = digits
+    again = learner.fork().learn(*halves[:2])
+    assert rejected(again, halves[4], 0.05) > 0.9
+    assert rejected(again.learn(X[y >= 5], y[y >= 5]), halves[4], 0.05) < 0.2
+
+
+def test_a_loaded_model_has_the_same_novelty(learner, halves, tmp_path):
+    learner.save(tmp_path / "model.if2")
+    loaded = IF2Net.load(tmp_path / "model.if2", device="cpu")
+    np.testing.assert_allclose(loaded.novelty(halves[4]), learner.novelty(halves[4]), rtol=1e-9)
+
+
+def test_plain_predictions_do_not_derive_the_novelty(learner, halves):
+    again = learner.fork().learn(*halves[:2])
+    again.predict(halves[2])
+    again.probabilities(halves[2])
+    assert again._state.solution.novelty is None
+
+
+def test_a_wide_layer_takes_some_of_its_features(new_learner, halves, monkeypatch):
+    monkeypatch.setattr(layer, "CHOOSING_FEATURES", 30)
+    X, y, known, _, unknown = halves
+    learner = new_learner(width=200).learn(X, y)
+    assert learner.decision.held.width < 70
+    assert separation(learner, known, unknown) > 0.9
+    assert rejected(learner, known, 0.1) < 0.3
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, 5, "0.05", True, float("nan")])
+def test_a_share_outside_0_and_1_is_refused(learner, halves, share):
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        learner.predict(halves[2], unknown=share)
+
+
+def test_models_that_cannot_tell_say_so(new_learner, learner, halves):
+    X, y, known, *_ = halves
+    with pytest.raises(InputError, match="must be held out"):
+        new_learner(holdout=0.0).learn(X, y).predict(known, unknown=0.05)
+    with pytest.raises(ConfigurationError, match="Only the analytic rule"):
+        new_learner(rule="gradient", epochs=1).learn(X, y).novelty(known)
+    with pytest.raises(IF2NetError, match="only predicts"):
+        learner.predictor().novelty(known)
+    with pytest.raises(InputError, match="Nothing has been learned"):
+        IF2Net().novelty(known)
