@@ -155,6 +155,10 @@ def test_samples_of_none_of_the_classes_have_an_empty_prediction(folder, tmp_pat
     for column in ("prediction", "probability", "prediction_2", "probability_2"):
         np.testing.assert_array_equal(full[column].isna(), rejected)
     assert full["p(0)"].notna().all()
+    lines = if2net("predict", model, *tables, "--unknown", "0.05", "--json").splitlines()
+    answers = [json.loads(line) for line in lines]
+    assert [answer["prediction"] is None for answer in answers] == rejected.tolist()
+    jsonschema.validate(answers[rejected.argmax()], SCHEMA)
     with pytest.raises(IF2NetError, match="between 0 and 1"):
         if2net("predict", model, *tables, "--unknown", "5")
 
