@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -71,6 +72,19 @@ OUT_OF_MEMORY = ("can't allocate memory", "out of memory")
 class Commands(TyperGroup):
     """The group of all commands: Ctrl-C, missing packages, full disks and the like end a command with a sentence."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().main(*args, **kwargs)  # which ends quietly for `if2net predict ... | head`
+        except OSError as error:  # also of --help, which invokes no command
+            if error.errno is None:
+                raise
+            _drop_output()
+            place = error.filename or "A file or the output"
+            raise OutputError(
+                f"{place} cannot be read or written ({error.strerror}); check the path, its permissions and the free "
+                "space."
+            ) from error
+
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
@@ -86,17 +100,6 @@ class Commands(TyperGroup):
             raise ConfigurationError(
                 f"`if2net {name}` needs {package}; install it with `pip install 'if2net[study]'`."
             ) from error
-        except BrokenPipeError:  # `if2net predict ... | head`; typer ends quietly
-            raise
-        except OSError as error:
-            if error.errno is None:
-                raise
-            _drop_output()
-            place = error.filename or "A file or the output"
-            raise OutputError(
-                f"{place} cannot be read or written ({error.strerror}); check the path, its permissions and the free "
-                "space."
-            ) from error
         except BrokenExecutor as error:
             raise IF2NetError(
                 "A worker process has died, most likely because memory ran out; use fewer --jobs."
@@ -105,6 +108,16 @@ class Commands(TyperGroup):
             if isinstance(error, RuntimeError) and not any(words in str(error) for words in OUT_OF_MEMORY):
                 raise
             raise IF2NetError("There is not enough memory; free some, or use a smaller width.") from error
+
+
+def _prepare_output() -> None:
+    """Let closed streams drop what is printed, and escape characters that their encoding does not have."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # `if2net learn ... >&-`
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        elif isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _drop_output() -> None:
@@ -149,6 +162,7 @@ def main() -> None:
     # Waiting threads must not spin, because they would take the cores from other work. This process is our own.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.formatwarning = lambda message, *_: f"Warning: {printable(str(message))}\n"  # without a line of code
+    _prepare_output()
     try:
         app()
     except IF2NetError as error:

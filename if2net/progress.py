@@ -35,7 +35,12 @@ def progress(what: str, console: Console) -> Iterator[Show]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[text]}"))
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[text]}", markup=False),
+    )
     last = -PAUSE
     with Progress(
         *columns,

@@ -139,7 +139,7 @@ def test_an_error_is_one_sentence_without_a_traceback(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-@pytest.mark.parametrize("command", ["methods", "predict"])
+@pytest.mark.parametrize("command", ["methods", "predict", "--version"])
 def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
     words = [command]
     if command == "predict":  # which is shorter than the buffer of the output, so that it fails at the end
@@ -153,6 +153,50 @@ def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("Error: A file or the output cannot be read or written (No space left on device)")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_closed_output_drops_what_is_printed(stream):
+    words = ["sh", "-c", f'"$@" {stream}>&-', "sh", *COMMAND, "methods"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_characters_that_the_output_cannot_hold_are_escaped_but_not_in_predictions(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n" + "1,鳥\n2,b\n" * 10, encoding="utf-8")
+    latin = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+
+    def printed(*words):
+        return subprocess.run(
+            [*COMMAND, *words], capture_output=True, text=True, env=latin, cwd=tmp_path, check=False
+        )
+
+    learned = printed("learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu")
+    assert (learned.returncode, r"New classes: b, \u9ce5" in learned.stdout) == (0, True)
+    predicted = printed("predict", "m.if2", "t.csv")
+    assert predicted.returncode == 2
+    assert "Error: The encoding latin-1 of the output cannot hold '\\u9ce5'; write a file with" in predicted.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "-m", "ncm", "--out", "[/b]"], ["innate", "draw", "--classes", "1", "--out", "[/b].png"]]
+)
+def test_brackets_in_a_path_are_no_markup(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "[").mkdir()
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert words[-1] in result.stdout
+
+
+def test_files_of_the_package_are_read_whatever_the_encoding_of_the_system():
+    code = """
+from if2net.study.bench import hyperparameters, paper
+hyperparameters.space("ewc")
+paper.paper_figures("table-mnist")
+"""
+    strict = ["-X", "warn_default_encoding", "-W", "error::EncodingWarning"]
+    subprocess.run([sys.executable, *strict, "-c", code], check=True)
 
 
 def test_a_reader_that_stops_ends_a_command_quietly():
@@ -274,6 +318,13 @@ def test_tune_writes_everything_it_tried(tmp_path):
     assert json.loads(out.read_text())["best"] == {"acc": {"width": "100"}}
     words = ["tune", "digits-10/5", "-m", "if2net", "--grid", "width=20", "--device", "cpu", "--out"]
     assert CliRunner().invoke(app, [*words, str(out)]).exit_code == 0  # replaces a file of its kind
+
+
+def test_a_search_that_cannot_begin_makes_no_folder(tmp_path):
+    words = ["tune", "digits-10/5", "-m", "ncm", "--grid", "standardise=wrong", "--out"]
+    result = CliRunner().invoke(app, [*words, str(tmp_path / "new" / "t.json")])
+    assert isinstance(result.exception, IF2NetError)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["m.if2", "results.json", "config.json", "."])

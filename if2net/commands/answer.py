@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from if2net.learner import IF2Net
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
@@ -26,6 +28,13 @@ def answer(lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, qu
     elif not quiet:
         for line in lines:
             typer.echo(printable(line))
+
+
+def screen(*, quiet: bool, stderr: bool = True) -> Console:
+    """Return the console of a command. Paths and names are printed as they are: their brackets are no markup."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, quiet=quiet, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     DeviceOption,
@@ -43,14 +43,12 @@ def evaluate(
 
     The samples have labels, as for `if2net learn`. Samples of classes that the model does not know count as wrong.
     """
-    from rich.console import Console
-
     from if2net.commands.evaluation_page import COLUMNS, START, evaluation_page
     from if2net.commands.images import print_left_out
     from if2net.evaluation import Evaluation
     from if2net.files import write_text
 
-    console = Console(stderr=True, quiet=quiet)
+    console = screen(quiet=quiet)
     if html is not None:
         check_output(html, START, [model, *samples], option="--html", force=force)
     net = load_to_predict(model, device)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, model_values, screen
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     LABELLED,
@@ -42,8 +42,6 @@ def forget(
 
     --class needs no samples. It removes the class and the mean of its samples; their scatter around it stays.
     """
-    from rich.console import Console
-
     from if2net.commands.images import print_left_out
     from if2net.errors import ConfigurationError
     from if2net.files import check_writable, locked
@@ -51,7 +49,7 @@ def forget(
 
     if bool(samples) == bool(classes):
         raise ConfigurationError("Give either the samples to forget, or classes with --class.")
-    console = Console(stderr=True, quiet=quiet)
+    console = screen(quiet=quiet)
     check_writable(model)
     with locked(model, wait=not no_wait):
         net = IF2Net.load(model, device)

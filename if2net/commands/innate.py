@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.options import DeviceOption, ForceOption, check_output
 
 innate = typer.Typer(
@@ -67,8 +67,6 @@ def train(
 
     The same command on the same machine gives the same weights. The defaults are for a GPU; a CPU takes many hours.
     """
-    from rich.console import Console
-
     from if2net.config import resolve_device
     from if2net.encoder.innate import training, weights
     from if2net.encoder.innate.drawings import Drawings
@@ -80,7 +78,7 @@ def train(
     weights.check_target(out)
     place = resolve_device(device)
     drawings = Drawings(seed, compiled=place.type == "cuda")
-    with progress("steps", Console(stderr=True, quiet=quiet)) as show:
+    with progress("steps", screen(quiet=quiet)) as show:
         network = training.train(plan, course, drawings, place, show)
     digest = weights.write(out, network, drawings.recipe, course)
     line = f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}."

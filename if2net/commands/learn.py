@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, model_values, screen
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -69,12 +69,10 @@ def learn(
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
     A process waits while another one changes MODEL.
     """
-    from rich.console import Console
-
     from if2net.errors import ConfigurationError
     from if2net.files import check_writable, locked
 
-    console = Console(stderr=True, quiet=quiet)
+    console = screen(quiet=quiet)
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     images = pictures.are_images(samples)

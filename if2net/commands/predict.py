@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.answer import QuietOption
+from if2net.commands.answer import QuietOption, screen
 from if2net.commands.labelled import numbered
 from if2net.commands.options import (
     TABLES,
@@ -64,15 +64,13 @@ def predict(
     The columns are the file, the row (from 1; for tables only), the prediction and its probability, then those of the
     next classes with --top, and the probability of each class with --proba.
     """
-    from rich.console import Console
-
     if out is not None:
         check_output(out, rb'file,(row,)?prediction[,\n]|\{"file": ', [model, *samples], force=force)
     net = load_to_predict(model, device)
     if pictures.are_images(samples):
         refuse("tables", label=label)
         columns: tuple[str, ...] = pictures.COLUMNS
-        blocks = pictures.images_to_predict(net, samples, backbone, device, Console(stderr=True, quiet=quiet))
+        blocks = pictures.images_to_predict(net, samples, backbone, device, screen(quiet=quiet))
     else:
         refuse("images", backbone=backbone)
         columns, blocks = ("file", "row"), _rows_to_predict(net, samples, label)
@@ -130,12 +128,19 @@ def _predictions(
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
     """Open the screen, or a file that appears when all of it was written. File names keep bytes that are no text."""
+    from if2net.errors import OutputError
     from if2net.files import replacing
 
     if path is None:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")
-        yield sys.stdout
+        try:
+            yield sys.stdout
+        except UnicodeEncodeError as error:  # an escaped class would be another one
+            raise OutputError(
+                f"The encoding {error.encoding} of the output cannot hold {error.object[error.start : error.end]!r}; "
+                "write a file with --out, or set PYTHONIOENCODING=utf-8."
+            ) from error
         return
     with (
         replacing(path) as temporary,

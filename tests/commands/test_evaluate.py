@@ -133,6 +133,14 @@ def test_a_wrong_table_is_refused_and_writes_no_page(content, sentence, folder, 
     assert not (tmp_path / "page.html").exists()
 
 
+def test_brackets_in_the_name_of_the_page_are_no_markup(folder, tmp_path):
+    (tmp_path / "[").mkdir()
+    page = tmp_path / "[" / "x].html"
+    words = ["evaluate", folder / "digits.if2", folder / "test.csv", "--html", page]
+    if2net(*words)
+    assert page.exists()
+
+
 def test_the_page_replaces_nothing_but_a_page(folder, tmp_path):
     words = ["evaluate", folder / "digits.if2", folder / "test.csv", "--html", tmp_path / "page.html"]
     if2net(*words)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from if2net.progress import progress
 from if2net.study.bench.results import Results
@@ -59,9 +59,11 @@ METRICS = (ACC, BWT, FWT, INCREMENTAL)
 
 def results_table(results: Results) -> Table:
     """ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
-    table = Table(title=f"{results.scenario}, {results.protocol} protocol", title_justify="left")
+    title = Text(f"{results.scenario}, {results.protocol} protocol", style="table.title")  # no markup
+    table = Table(title=title, title_justify="left")
     if results.trained_on:
-        table.caption, table.caption_justify = f"The backbone was trained on {escape(results.trained_on)}.", "left"
+        caption = Text(f"The backbone was trained on {results.trained_on}.", style="table.caption")
+        table.caption, table.caption_justify = caption, "left"
     table.add_column("method")
     for heading in (ACC.heading, BWT.heading, FWT.heading, *COSTS):
         table.add_column(heading, justify="right")

@@ -35,4 +35,4 @@ def space(method: str) -> tuple[Space, Given]:
 
 @cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads(files("if2net.study.bench").joinpath("hyperparameters.toml").read_text())
+    return tomllib.loads(files("if2net.study.bench").joinpath("hyperparameters.toml").read_text(encoding="utf-8"))

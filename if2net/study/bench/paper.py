@@ -19,4 +19,4 @@ def paper_figures(name: str) -> dict[str, dict[str, Any]]:
 
 @cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads(files("if2net.study.bench").joinpath("paper.toml").read_text())
+    return tomllib.loads(files("if2net.study.bench").joinpath("paper.toml").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, NoWaitOption
 from if2net.study.commands.options import DataOption
@@ -33,8 +33,6 @@ def features(
     quiet: QuietOption = False,
 ) -> None:
     """Compute the features of images and keep them in the cache, where all later runs find them."""
-    from rich.console import Console
-
     from if2net.config import resolve_device
     from if2net.errors import InputError, OutputError
     from if2net.images.backbones.registry import DEFAULT
@@ -43,7 +41,7 @@ def features(
     from if2net.images.extractor import load_extractor
     from if2net.progress import progress
 
-    console = Console(quiet=quiet or as_json)
+    console = screen(quiet=quiet or as_json, stderr=False)
     files, scenario, left_out = _images(images, data, backbone)
     if scenario is not None:
         prepared = _prepare_backbone(scenario, seed, data, str(resolve_device(device)), console)
@@ -90,8 +88,6 @@ def pretrain(
     """
     from dataclasses import replace
 
-    from rich.console import Console
-
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError
     from if2net.files import check_writable, locked
@@ -100,7 +96,7 @@ def pretrain(
     from if2net.study.pretraining import held_out
     from if2net.study.pretraining.training import recipe_for
 
-    console = Console(quiet=quiet or as_json)
+    console = screen(quiet=quiet or as_json, stderr=False)
     options: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
     given = {name: value for name, value in options.items() if value is not None}
     recipe = replace(recipe_for(dataset, seed), **given)

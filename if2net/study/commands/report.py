@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.options import ForceOption
 from if2net.study.commands.options import check_results_folder
 
@@ -44,14 +44,12 @@ def compare(
     """Show the changes from A to B, and whether they exceed the spread of the seeds."""
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from if2net.study.report import compare as comparison
     from if2net.study.report.gather import read_one
 
     first, second = read_one(before), read_one(after)
     differences = comparison.compare(first, second)
-    console = Console(quiet=quiet or as_json)
+    console = screen(quiet=quiet or as_json, stderr=False)
     console.print(comparison.comparison_table(differences, f"{first.scenario}, {first.protocol} protocol"))
     for line in comparison.changes(first, second):
         console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.images import print_left_out
 from if2net.commands.options import DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption, check_results_folder
@@ -41,7 +41,6 @@ def reproduce(
     """
     from dataclasses import replace
 
-    from rich.console import Console
     from rich.markdown import Markdown
 
     from if2net.config import resolve_device
@@ -66,7 +65,7 @@ def reproduce(
         return
     if name not in summaries:
         raise unknown("table or figure", name, summaries)
-    console, loader = Console(quiet=quiet or as_json), Loader(data)
+    console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     folder = out or Path("out") / name
     chosen_device = str(resolve_device(device))
     check_results_folder(folder, force)

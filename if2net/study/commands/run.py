@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import (
@@ -48,8 +48,6 @@ def run(
 
     Without -m: if2net, none and joint.
     """
-    from rich.console import Console
-
     from if2net.config import resolve_device
     from if2net.study.bench import hyperparameters
     from if2net.study.bench.display import results_table, shown_steps
@@ -63,7 +61,7 @@ def run(
     from if2net.study.data import parse_scenario
     from if2net.study.report import write_report
 
-    console, loader = Console(quiet=quiet or as_json), Loader(data)
+    console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
     methods = method or DEFAULT_METHODS

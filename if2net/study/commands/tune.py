@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, check_output
 from if2net.study.commands.options import DataOption, JobsOption, ProtocolOption, SetOption, check_results_folder
@@ -35,8 +35,6 @@ def tune(
 
     Without --grid, the space of the method in bench/hyperparameters.toml is searched, under the agnostic protocol.
     """
-    from rich.console import Console
-
     from if2net.config import resolve_device
     from if2net.files import make_folder
     from if2net.study.bench import hyperparameters
@@ -51,13 +49,12 @@ def tune(
     check_results_folder(out.parent, force=True)
     if out.exists():
         check_output(out, SEARCH, force=force)
-    console, loader = Console(quiet=quiet or as_json), Loader(data)
+    console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
     space, fixed = hyperparameters.space(method) if not grid else ({}, [])
     chosen_device = str(resolve_device(device))
     left_out = prepare_rows(stream, loader, chosen_device, console, [0])
-    make_folder(out.parent, "choose another --out")
     options: dict[str, Any] = {
         "fixed": fixed + from_command_line(settings or []),
         "device": chosen_device,
@@ -68,6 +65,7 @@ def tune(
         finished = search(stream, loader, method, parse_grid(grid), protocol=protocol, **options)
     else:
         finished = explore(stream, loader, method, space, **options)
+    make_folder(out.parent, "choose another --out")
     finished.write(out)
     console.print(f"Best: {finished.best}\nAll: {out}", soft_wrap=True)
     print_left_out(left_out, console)

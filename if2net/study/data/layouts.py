@@ -46,7 +46,8 @@ def caltech_birds(name: str, folder: Path) -> ImageDataset | None:
     for root in (folder, folder / "CUB_200_2011"):
         lists = [root / "images.txt", root / "train_test_split.txt"]
         if all(path.is_file() for path in lists):
-            paths, parts = (dict(line.split() for line in path.read_text().splitlines()) for path in lists)
+            texts = (path.read_text(encoding="utf-8") for path in lists)
+            paths, parts = (dict(line.split() for line in text.splitlines()) for text in texts)
             train: dict[str, list[Path]] = {}
             test: dict[str, list[Path]] = {}
             for number, path in paths.items():
@@ -62,7 +63,7 @@ def tiny_imagenet(name: str, folder: Path) -> ImageDataset | None:
         annotations = root / "val" / "val_annotations.txt"
         if annotations.is_file():
             test: dict[str, list[Path]] = {}
-            for line in annotations.read_text().splitlines():
+            for line in annotations.read_text(encoding="utf-8").splitlines():
                 image, label = line.split("\t")[:2]
                 test.setdefault(label, []).append(root / "val" / "images" / image)
             return dataset(name, class_folders(root / "train"), test)
@@ -74,7 +75,7 @@ def listed_classes(name: str, folder: Path) -> ImageDataset | None:
     chosen = folder / "classes.txt"
     if not (chosen.is_file() and (folder / "train").is_dir() and (folder / "val").is_dir()):
         return None
-    labels = [line.split()[0] for line in chosen.read_text().splitlines() if line.strip()]
+    labels = [line.split()[0] for line in chosen.read_text(encoding="utf-8").splitlines() if line.strip()]
     return dataset(name, _chosen(folder / "train", labels), _chosen(folder / "val", labels))
 
 
