@@ -6,6 +6,7 @@ A table is read a piece at a time, so it may be larger than memory.
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import re
 import zipfile
@@ -30,6 +31,8 @@ from if2net.labels import LONGEST, Labels
 ROWS = 4096
 # Bytes that a piece of all arrays may take. A compressed file of a few megabytes can announce any size.
 LARGEST_PIECE = 1 << 30
+# Bytes that the header of an array may take; numpy has the same limit.
+LONGEST_HEADER = 10_000
 TOO_LARGE = (
     "The arrays would take more than 1 GiB of memory at once. Save them with fewer columns, as float32, and row by "
     "row with np.ascontiguousarray."
@@ -55,6 +58,8 @@ NAMED = ("csv", "parquet")
 INDEX_NAMES = ("", "index", "id", "unnamed: 0")
 # From this many rows on, a column that counts them is an index, and labels that hardly ever repeat are no classes.
 ENOUGH_ROWS = 20
+# The types of text in Parquet files.
+TEXTS = ("string", "large_string", "string_view")
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
 
 # Columns of a table by name, all of one length. A column may hold vectors or images.
@@ -142,7 +147,8 @@ def _label(names: Sequence[str], label: str | None) -> str | None:
 
 def _features(names: Sequence[str], label: str | None, known: Sequence[str] | None) -> tuple[str, ...]:
     if known is not None:
-        missing = [name for name in known if name not in names or name == label]
+        present = set(names) - {label}
+        missing = [name for name in known if name not in present]
         if missing:
             raise InputError(
                 f"Features of the model are missing in this table: {', '.join(map(repr, missing[:5]))}. "
@@ -290,7 +296,8 @@ def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool
     if not chosen:
         place = "column" if columns.label.lower() in LABEL_NAMES else "last column,"
         yield f"The labels are the {place} {columns.label!r}. Set `label` to choose another."
-    if ignored := [name for name in names if name not in columns.names]:
+    used = set(columns.names)
+    if ignored := [name for name in names if name not in used]:
         yield f"Columns that are no features of the model are ignored: {listed(map(repr, ignored))}."
     for name in columns.features if new else ():
         if _counts_rows(name, first[name]):
@@ -450,7 +457,7 @@ def _is_tsv(path: Path) -> bool:
 
 def _open_parquet(path: Path) -> Any:
     arrow = require("pyarrow.parquet", "tables", NEED)
-    texts = [field.name for field in arrow.read_schema(path) if field.type == "string"]
+    texts = [field.name for field in arrow.read_schema(path) if str(field.type) in TEXTS]
     # With a buffer, much of the file is read at once. Without dictionaries, a long text takes its room in every row.
     return arrow.ParquetFile(path, pre_buffer=False, read_dictionary=texts)
 
@@ -513,6 +520,9 @@ def _explain(message: str, names: Sequence[str] = ()) -> None:
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:
     with _open_parquet(path) as file:
+        schema = file.schema_arrow
+        for name in columns.names:
+            _check_type(name, schema.field(name).type)
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             values = sum(group.column(place).num_values for place in range(group.num_columns))
@@ -522,6 +532,23 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:
             yield _numpy_columns(batch)
 
 
+def _check_type(name: str, kind: Any) -> None:
+    """Raise an error, before anything is read, if a column holds neither numbers nor text nor vectors.
+
+    Bytes, for example, are stored once and would take their memory in every row.
+    """
+    from pyarrow import types
+
+    vectors = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    held = kind.value_type if vectors or types.is_dictionary(kind) else kind
+    if not (types.is_primitive(held) or types.is_decimal(held) or types.is_null(held)) and (
+        vectors or str(held) not in TEXTS
+    ):
+        raise InputError(
+            f"The column {name!r} holds neither numbers nor text ({kind}). Leave it out, or convert it first."
+        )
+
+
 def _numpy_columns(batch: Any) -> Arrays:
     """Convert Arrow columns to arrays, and columns of vectors to matrices."""
     from pyarrow import compute, types
@@ -529,9 +556,9 @@ def _numpy_columns(batch: Any) -> Arrays:
     arrays: Arrays = {}
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         texts = column.dictionary if types.is_dictionary(column.type) else column
-        if texts.type == "string" and (compute.max(compute.utf8_length(texts)).as_py() or 0) > LONGEST:
+        if str(texts.type) in TEXTS and (compute.max(compute.utf8_length(texts)).as_py() or 0) > LONGEST:
             raise InputError(f"A text in the column {name!r} has more than {LONGEST:,} characters. Shorten it.")
-        if types.is_dictionary(column.type) and column.type.value_type == "string":
+        if types.is_dictionary(column.type) and str(column.type.value_type) in TEXTS:
             words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
             arrays[name] = words[column.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)]
             continue
@@ -578,8 +605,13 @@ def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
 
 def _npy_header(name: str, stream: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Read the shape, whether the array is stored column by column, and the type. They must fit the size in bytes."""
-    read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
-    shape, by_columns, dtype = read_header(stream)
+    short = npy.read_magic(stream) == (1, 0)
+    length = stream.read(2 if short else 4)
+    count = int.from_bytes(length, "little")
+    if count > LONGEST_HEADER:  # numpy checks it only after it has read all of it
+        raise InputError(f"The header of the array {name!r} is too long. Save the array again with np.save.")
+    read_header = npy.read_array_header_1_0 if short else npy.read_array_header_2_0
+    shape, by_columns, dtype = read_header(io.BytesIO(length + stream.read(count)))
     if dtype.hasobject:
         raise InputError(f"The array {name!r} holds Python objects. Save text or numbers, such as y.astype(str).")
     if not shape:

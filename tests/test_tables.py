@@ -3,7 +3,9 @@
 import gzip
 import subprocess
 import sys
+import time
 import tracemalloc
+import zipfile
 from decimal import Decimal
 
 import numpy as np
@@ -17,6 +19,7 @@ from if2net.tables import (
     ROWS,
     Columns,
     Stream,
+    _notices,
     columns_to_learn,
     columns_to_predict,
     feature_names,
@@ -355,6 +358,20 @@ def test_an_array_that_announces_more_than_the_file_holds_takes_no_memory(tmp_pa
         table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
 
 
+def test_a_header_that_announces_gigabytes_is_refused_unread(tmp_path):
+    start = b"\x93NUMPY\x02\x00" + (3 << 30).to_bytes(4, "little")
+    with zipfile.ZipFile(tmp_path / "t.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", start + b" " * (64 << 20))
+        archive.writestr("y.npy", b"")
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"t\.npz: The header of the array 'X' is too long"):
+            table_to_learn(tmp_path / "t.npz")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_piece_of_an_array_that_takes_too_much_memory_is_refused(order, tmp_path, monkeypatch):
     monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * ROWS * 6)
@@ -395,6 +412,38 @@ def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
         patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 20)
         with pytest.raises(InputError, match=r"v\.parquet: The arrays would take more than"):
             table_to_learn(tmp_path / "v.parquet")
+
+
+@pytest.mark.parametrize("column", ["x", "label"])
+@pytest.mark.parametrize("kind", ["binary", "large_binary", "large_string", "vectors"])
+def test_a_long_value_of_a_small_parquet_file_is_not_copied_to_every_row(column, kind, tmp_path):
+    """The value is stored once, and the rows refer to it."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    value, type_ = (
+        ("b" * 10_000, getattr(pa, kind)()) if kind != "vectors" else (["b" * 10_000], pa.list_(pa.string()))
+    )
+    columns = {"x": np.arange(ROWS), "label": ["a", "b"] * (ROWS // 2)} | {column: pa.array([value] * ROWS, type_)}
+    parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_size < 1 << 17
+    usual = pa.default_memory_pool()
+    counting = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(counting)
+    try:
+        with pytest.raises(InputError, match=rf"t\.parquet: .*'{column}'"):
+            table_to_learn(tmp_path / "t.parquet")
+    finally:
+        pa.set_memory_pool(usual)
+    assert counting.max_memory() < 10 << 20
+
+
+def test_the_columns_of_a_wide_table_are_not_compared_with_each_other():
+    names = [f"x{number}" for number in range(20_000)]
+    start = time.process_time()
+    columns = columns_to_learn([*names, "label"], known=names)
+    assert len(list(_notices([*names, "label"], columns, {}, new=False, chosen=False))) == 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -142,7 +142,7 @@ def _learn_tables(
     net: IF2Net, paths: Sequence[Path], label: str | None, address: str | None, workers: int | None, console: Console
 ) -> list[str]:
     """Learn tables here, or on the cluster at this address, and return what there is to say about them."""
-    from if2net.errors import RepeatedSamplesWarning, SuspectInputError
+    from if2net.errors import InputError, RepeatedSamplesWarning
     from if2net.progress import counting, progress
     from if2net.tables import Stream
 
@@ -152,7 +152,9 @@ def _learn_tables(
             stream = Stream(tables, counting(show))
             try:
                 net.learn(stream)
-            except (SuspectInputError, RepeatedSamplesWarning) as error:
+            except (InputError, RepeatedSamplesWarning) as error:
+                if not stream.place or any(str(path) in str(error) for path in paths):  # an error of the table itself
+                    raise
                 raise type(error)(f"{stream.place}: {error}") from error
         else:
             from if2net import cluster

@@ -318,6 +318,14 @@ def test_the_file_and_the_row_of_a_wrong_cell_are_named(model, folder, tmp_path)
         if2net("predict", model, tmp_path / "bad.csv")
 
 
+def test_the_file_and_the_rows_of_a_value_that_is_too_large_are_named(model, folder, tmp_path):
+    frame = pd.read_csv(folder / "ask.csv").astype({"pixel_0_3": float}).assign(target=3)
+    frame.loc[6, "pixel_0_3"] = 1e300
+    frame.to_csv(tmp_path / "bad.csv", index=False)
+    with pytest.raises(IF2NetError, match=rf"bad\.csv, rows 1 to {len(frame)}: X contains a value too large"):
+        if2net("learn", model, tmp_path / "bad.csv")
+
+
 def test_predictions_cannot_be_written_to_a_folder_that_does_not_exist(model, folder, tmp_path):
     with pytest.raises(IF2NetError, match="does not exist; create it"):
         if2net("predict", model, folder / "ask.csv", "--out", tmp_path / "none" / "out.csv")
