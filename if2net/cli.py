@@ -53,7 +53,11 @@ EXAMPLES = {
     merge: "if2net merge machine-1/ machine-2/ --out all/",
 }
 SAME_FOLDER = "The same command with the same --out continues."
-UNCHANGED = "The model is unchanged. Finished features of images are kept."
+# Ctrl-C may come after the new file is in its place, while the answer is printed.
+UNCHANGED = (
+    "The model is unchanged or, if this was the very end, has the whole change; `if2net info` shows it. Finished "
+    "features of images are kept."
+)
 # What remains of the work of a command that is stopped.
 KEPT = {
     "run": SAME_FOLDER,
@@ -168,3 +172,6 @@ def main() -> None:
     except IF2NetError as error:
         typer.echo(f"Error: {printable(str(error))}", err=True)
         sys.exit(2)
+    except KeyboardInterrupt:  # before the command has begun
+        typer.echo("Stopped.", err=True)
+        sys.exit(130)

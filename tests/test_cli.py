@@ -264,6 +264,37 @@ main()
     assert model.read_bytes() == before
 
 
+def test_ctrl_c_before_a_command_has_begun_is_no_traceback():
+    code = """
+import os, signal
+from if2net import cli
+cli.app = lambda: os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGINT, "Stopped.\n")
+
+
+def test_ctrl_c_after_the_model_was_saved_does_not_claim_that_it_is_unchanged(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
+    code = """
+import os, signal
+from if2net.cli import main
+from if2net.commands import learn
+learn.answer = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+    words = ["learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 128 + signal.SIGINT
+    assert (tmp_path / "m.if2").exists()
+    assert "unchanged or, if this was the very end, has the whole change" in done.stderr
+
+
 # ---------------------------------------------------------------------- a run
 
 
