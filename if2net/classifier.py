@@ -12,7 +12,7 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -30,7 +30,7 @@ _fits: weakref.WeakKeyDictionary[IF2NetClassifier, threading.RLock] = weakref.We
 _fits_lock = threading.Lock()
 
 
-class IF2NetClassifier(ClassifierMixin, BaseEstimator):
+class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
     """A classifier to which classes can be added at any time, in seconds, without the old data.
 
     Parameters
@@ -113,15 +113,19 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any = None) -> IF2NetClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> IF2NetClassifier:
         """Learn from the beginning; everything learned before is dropped.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), pictures, or an iterable of (X, y) batches
-            Pictures are arrays of N×H×W or N×H×W×C, or tensors of N×C×H×W.
+        X : array-like or sparse matrix of shape (n_samples, n_features), pictures, or an iterable of (X, y) batches
+            Pictures are arrays of N×H×W or N×H×W×C, or tensors of N×C×H×W. Sparse matrices become dense block by
+            block.
         y : array-like of shape (n_samples,)
             Labels; omitted where X is an iterable of batches.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights. A sample of weight 2 counts as two equal ones, and one of weight 0 is left out. Batches have
+            them as a third part: (X, y, sample_weight). The gradient rules take whole numbers only.
 
         Returns
         -------
@@ -129,7 +133,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             This classifier.
         """
         with _lock_of(self):
-            return self._learn(IF2Net(self._config()), X, y, reset=True)
+            return self._learn(IF2Net(self._config()), X, y, sample_weight, reset=True)
 
     def set_params(self, **params: Any) -> IF2NetClassifier:
         """Set parameters. `class_weight` takes effect at once, also for a learned model; the others with `fit`."""
@@ -137,17 +141,17 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             self.learner_.weigh_classes(_class_weight_text(params["class_weight"]))
         return super().set_params(**params)
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> IF2NetClassifier:
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> IF2NetClassifier:
         """Learn more. New classes are added; if anything is wrong with the data, nothing changes.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), pictures, or an iterable of (X, y) batches
-            Pictures are arrays of N×H×W or N×H×W×C, or tensors of N×C×H×W.
-        y : array-like of shape (n_samples,)
-            Labels; omitted where X is an iterable of batches.
+        X, y
+            As for `fit`.
         classes : ignored
             Present for scikit-learn's API: the classes need not be known in advance.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `fit`.
 
         Returns
         -------
@@ -156,10 +160,10 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         """
         with _lock_of(self):
             if hasattr(self, "learner_"):
-                return self._learn(self.learner_, X, y, reset=False)
-            return self._learn(IF2Net(self._config()), X, y, reset=True)
+                return self._learn(self.learner_, X, y, sample_weight, reset=False)
+            return self._learn(IF2Net(self._config()), X, y, sample_weight, reset=True)
 
-    def forget(self, X: Any, y: Any) -> IF2NetClassifier:
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> IF2NetClassifier:
         """Remove samples, as if they had never been learned; exact.
 
         Parameters
@@ -168,6 +172,8 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             Samples that were learned.
         y : array-like of shape (n_samples,)
             Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights that they were learned with.
 
         Returns
         -------
@@ -175,7 +181,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             This classifier.
         """
         check_is_fitted(self)
-        self.learner_.forget(self._validated(X), y)
+        self.learner_.forget(self._validated(X), y, sample_weight)
         return self
 
     def forget_class(self, name: Any) -> IF2NetClassifier:
@@ -304,6 +310,36 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.learner_.probabilities(self._validated(X)).cpu().numpy()
 
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of calibrated probabilities, which are finite where these are rounded to zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The columns are in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        return self.learner_.log_probabilities(self._validated(X)).cpu().numpy()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features V of the frozen encoder, to which the output layer is linear.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, width)
+            `get_feature_names_out` has the names of the columns.
+        """
+        check_is_fitted(self)
+        return self.learner_.represent(self._validated(X)).cpu().numpy()
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores of the classes.
 
@@ -329,6 +365,17 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ inside
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []  # features have the precision of the model
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        assert self.learner_.encoder is not None
+        return self.learner_.encoder.width
+
     def _config(self) -> Config:
         parameters = {name: getattr(self, name) for name in _PARAMETERS}
         if not isinstance(self.config, Mapping | None) or not all(type(name) is str for name in self.config or ()):
@@ -351,10 +398,10 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             seed = check_random_state(seed).randint(2**31 - 1)
         return Config.of(**parameters, **further, seed=int(seed))
 
-    def _learn(self, learner: IF2Net, X: Any, y: Any, *, reset: bool) -> IF2NetClassifier:
+    def _learn(self, learner: IF2Net, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> IF2NetClassifier:
         after = copy.copy(self)  # until everything is learned, other threads use the classifier as it was
         if inputs.is_batches(X, y):
-            learner.learn(X)
+            learner.learn(X, sample_weight=sample_weight)
             if reset:
                 after._remember_features(learner)
         elif y is None:
@@ -364,7 +411,7 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
             )
         else:
             samples = after._validated(X, reset=reset)
-            learner.learn(samples, _targets(y, len(samples)))
+            learner.learn(samples, _targets(y, inputs.length(samples)), sample_weight=sample_weight)
             names = getattr(after, "feature_names_in_", None)
             learner.feature_names = None if names is None else list(names)
         if reset:
@@ -387,7 +434,15 @@ class IF2NetClassifier(ClassifierMixin, BaseEstimator):
                 self.n_features_in_ = rows.shape[-1]
                 self.__dict__.pop("feature_names_in_", None)
             return X
-        rows = validate_data(self, rows, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1)
+        rows = validate_data(
+            self,
+            rows,
+            reset=reset,
+            dtype="numeric",
+            accept_sparse="csr",
+            ensure_all_finite=False,
+            ensure_min_samples=1,
+        )
         return rows if shape is None else rows.reshape(-1, *shape)
 
 

@@ -10,15 +10,21 @@ import torch
 from torch import Tensor
 
 from if2net.errors import InputError
+from if2net.sparse_rows import SparseRows, is_sparse
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
 LARGEST_EXPONENT = 0.4
+# The weights that a sample may have, beside zero. The squares of features with larger ones could overflow in G.
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e6
+# Where a weight repeats a sample, it does so at most this many times.
+MOST_REPEATED = 100
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
 def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: int | None = None) -> Tensor:
     """Return X as a finite tensor of shape (samples, features)."""
     tensor = matrix(X, features)
+    tensor = tensor.dense() if isinstance(tensor, SparseRows) else tensor
     converted = tensor.to(device=device, dtype=dtype)
     if not bool(finite(converted)):
         finite_before = not tensor.is_floating_point() or bool(finite(tensor))
@@ -30,13 +36,14 @@ def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: in
     return converted
 
 
-def matrix(X: Any, features: int | None = None) -> Tensor:
-    """Return X as a tensor of shape (samples, features), on its own device and in its own precision."""
-    tensor = _as_tensor(X)
-    if tensor.ndim != 2:
-        hint = " Reshape a single sample with X.reshape(1, -1)." if tensor.ndim == 1 else ""
+def matrix(X: Any, features: int | None = None) -> Tensor | SparseRows:
+    """Return X as a matrix of shape (samples, features), on its own device and in its own precision."""
+    tensor = _as_matrix(X)
+    dimensions = len(tensor.shape)
+    if dimensions != 2:
+        hint = " Reshape a single sample with X.reshape(1, -1)." if dimensions == 1 else ""
         raise InputError(
-            f"X must have two dimensions, samples × features, but it has {tensor.ndim}.{hint} "
+            f"X must have two dimensions, samples × features, but it has {dimensions}.{hint} "
             "Images are flattened with X.reshape(len(X), -1)."
         )
     if tensor.shape[0] == 0 or tensor.shape[1] == 0:
@@ -47,6 +54,11 @@ def matrix(X: Any, features: int | None = None) -> Tensor:
             "give the same features in the same order, or start a new learner."
         )
     return tensor
+
+
+def length(X: Any) -> int:
+    """Return the number of samples. Sparse matrices have no length."""
+    return int(X.shape[0]) if hasattr(X, "shape") and len(X.shape) else len(X)
 
 
 def finite(X: Tensor) -> Tensor:
@@ -96,6 +108,51 @@ def labels(y: Any, count: int) -> np.ndarray:
     return array
 
 
+def weights(sample_weight: Any, count: int) -> np.ndarray | None:
+    """Return the weights of `count` samples in float64, or None where all of them are 1.
+
+    >>> weights([0, 2.5], 2)
+    array([0. , 2.5])
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Tensor):
+        sample_weight = sample_weight.detach().cpu().numpy()
+    try:
+        array = np.array(sample_weight, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"sample_weight must hold numbers, one per sample ({error}).") from error
+    if array.ndim == 0:
+        array = np.full(count, array)
+    if array.shape != (count,):
+        raise InputError(f"X has {count} samples, but sample_weight has the shape {array.shape}; give one for each.")
+    positive = array[array > 0]
+    if not ((array >= 0) & np.isfinite(array)).all():
+        raise InputError("sample_weight contains NaN, infinity or negative numbers; give finite weights from 0 on.")
+    if not len(positive):
+        raise InputError("All of sample_weight is zero, so there is nothing to learn; give a positive weight.")
+    if positive.min() < LEAST_WEIGHT or positive.max() > LARGEST_WEIGHT:
+        raise InputError(
+            f"sample_weight ranges from {positive.min():.3g} to {positive.max():.3g}; give 0 or weights from "
+            f"{LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}, for example by dividing by their mean."
+        )
+    return None if (array == 1).all() else array
+
+
+def repeated(weights: np.ndarray) -> np.ndarray:
+    """Return the places of samples, each as often as its weight says.
+
+    >>> repeated(np.array([2.0, 0.0, 1.0]))
+    array([0, 0, 2])
+    """
+    if (weights != np.floor(weights)).any() or weights.max() > MOST_REPEATED:
+        raise InputError(
+            "The gradient rules and the paper's tweak learn samples one by one, so sample_weight must hold whole "
+            f"numbers from 0 to {MOST_REPEATED}; round it, or use rule='analytic' and another encoder."
+        )
+    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
+
+
 def _is_missing(label: Any) -> bool:
     try:
         return label is None or bool(label != label)
@@ -109,7 +166,7 @@ def is_batches(X: Any, y: Any) -> bool:
     """Return whether X is an iterable of (X, y) batches, such as a DataLoader, rather than samples."""
     if y is not None or not isinstance(X, Iterable):
         return False
-    return not (isinstance(X, np.ndarray | Tensor | str) or hasattr(X, "to_numpy"))
+    return not (isinstance(X, np.ndarray | Tensor | SparseRows | str) or hasattr(X, "to_numpy") or is_sparse(X))
 
 
 class Repeatable:
@@ -122,30 +179,34 @@ class Repeatable:
         return self.start()
 
 
-def pairs(batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield the (X, y) batches of an iterable, each checked to be a pair."""
+def batches(iterable: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield the (X, y) or (X, y, weights) batches of an iterable, with None for weights that are missing."""
     empty = True
-    for batch in batches:
-        if not isinstance(batch, tuple | list) or len(batch) != 2:
+    for batch in iterable:
+        if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
             raise InputError(
                 "Without y, X must be an iterable of (X, y) batches, such as a DataLoader; "
                 f"it gave a {type(batch).__name__} instead. Give the labels as y."
             )
         empty = False
-        yield batch[0], batch[1]
+        yield batch[0], batch[1], batch[2] if len(batch) == 3 else None
     if empty:
         raise InputError("The iterable of batches is empty; give at least one batch.")
 
 
-def _as_tensor(X: Any) -> Tensor:
+def _as_matrix(X: Any) -> Tensor | SparseRows:
+    if isinstance(X, SparseRows):
+        return X
+    if is_sparse(X):
+        return SparseRows(X)
     if isinstance(X, Tensor):
         if X.layout != torch.strided:
-            raise InputError("Sparse input cannot be used; dense data is required: call X.to_dense() first.")
+            raise InputError(
+                "Sparse tensors of torch cannot be used; give a sparse matrix of SciPy, or call X.to_dense() first."
+            )
         if X.is_complex():
             raise InputError(COMPLEX)
         return X.detach()
-    if hasattr(X, "toarray"):
-        raise InputError("Sparse input cannot be used; dense data is required: call X.toarray() first.")
     try:
         array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
         if array.dtype.kind not in "biufc":

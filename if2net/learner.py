@@ -23,10 +23,10 @@ import torch
 from torch import Tensor
 
 from if2net import contents, forks, guards, inputs, modelfile, pictures, rounding
-from if2net.accelerate.streaming import Samples, Streamed, check, worth_streaming
+from if2net.accelerate.streaming import Samples, Streamed, block_rows, check, worth_streaming
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
-from if2net.decision import PREDICTS_ONLY, RULES, DecisionLayer, Fixed, Report, Task, fixed_tensors
+from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.decision.novelty import Novelty
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
@@ -44,6 +44,8 @@ TWEAK_BLOCK = 4096
 COUNTING_BLOCK = {"cpu": 2048, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
+# Of sparse samples, at most this many numbers become dense for it.
+STARTING_NUMBERS = 1 << 26
 # Tasks with an empty tweak that a file may have: they take memory, but no place in the file.
 MOST_TASKS = 1_000_000
 
@@ -136,7 +138,7 @@ class IF2Net:
 
     # ------------------------------------------------------------------ learning
 
-    def learn(self, X: Any, y: Any = None, report: Report | None = None) -> IF2Net:
+    def learn(self, X: Any, y: Any = None, report: Report | None = None, *, sample_weight: Any = None) -> IF2Net:
         """Learn a task.
 
         If the data cannot be used, the learner stays as it was. After Ctrl-C it is as it was too, or, where that
@@ -145,11 +147,15 @@ class IF2Net:
         Parameters
         ----------
         X : array, tensor or data frame of shape (samples, features), or an iterable of (X, y) batches
-            Batches, such as those of a DataLoader, are learned one after the other where the rule allows it.
+            Batches, such as those of a DataLoader, are learned one after the other where the rule allows it. A batch
+            may have weights as a third part. X may be a sparse matrix of SciPy.
         y : array of shape (samples,)
             Labels; new classes are added. Omitted where X is an iterable of batches.
         report : callable, optional
             Receives the progress of a gradient rule: task, epoch, loss and tr(P)/S.
+        sample_weight : array of shape (samples,), optional
+            Weights. A sample of weight 2 counts as two equal ones, and one of weight 0 is left out. The gradient
+            rules and the paper's tweak take whole numbers only.
 
         Returns
         -------
@@ -161,19 +167,23 @@ class IF2Net:
             config = self.config
             try:
                 if inputs.is_batches(X, y):
+                    if sample_weight is not None:
+                        raise InputError("Batches have their own weights: give (X, y, sample_weight) batches as X.")
                     self._learn_batches(X, report)
                 elif y is None:
                     raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
                 else:
-                    self._learn_samples(self._stream(X), inputs.labels(y, len(X)), report)
+                    self._learn_samples(*self._stream_with(X, y, sample_weight), report)
             finally:
                 if self.encoder is None:  # the samples could not be used: another encoder may suit the next ones
                     self.config = config
         return self
 
-    def _learn_samples(self, X: Samples, y: np.ndarray, report: Report | None) -> None:
+    def _learn_samples(
+        self, X: Samples, y: np.ndarray, weights: Tensor | None = None, report: Report | None = None
+    ) -> None:
         before = self._state
-        encoder = before.encoder or self._started_encoder(X)
+        encoder = before.encoder or self._started_encoder(X, weights)
         after = replace(
             before,
             labels=before.labels.extended(y),
@@ -189,9 +199,9 @@ class IF2Net:
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 check(X)
-            after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(TWEAK_BLOCK))))
+            after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))))
 
-        task, members = self._task(X, y, after)
+        task, members = self._task(X, y, weights, after)
 
         def commit(decision: DecisionLayer) -> None:
             self._replace(after, decision=decision, members=before.members + members.cpu())
@@ -202,13 +212,13 @@ class IF2Net:
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches aside, and merge them when all of them were good."""
         if not self._can_stream(batches):
-            self._learn_samples(*self._gathered(batches), report)
+            self._learn_samples(*self._gathered(batches), None, report)
             return
         aside = self._learner_beside()
         if not aside.tweaks and iter(batches) is not batches:
             aside._start_from_batches(batches)
-        for X, y in inputs.pairs(batches):
-            aside._learn_samples(aside._samples(X), inputs.labels(y, len(X)), report)
+        for X, y, weights in inputs.batches(batches):
+            aside._learn_samples(*aside._stream_with(X, y, weights), report)
         members = aside._state.members - self._state.members
         aside._state = replace(aside._state, tasks=1, identity=None, members=members)
         self._merge(aside)
@@ -220,17 +230,22 @@ class IF2Net:
         """
         if not RULES[self.config.rule].exact or self.config.representation == "per-task":
             return False
+        return bool(self.tweaks) or not self._has_tweak or iter(batches) is not batches
+
+    @property
+    def _has_tweak(self) -> bool:
         name = "wide" if self.config.encoder == "auto" else self.config.encoder
-        has_tweak = name in PRESETS and encoder_config(name, 1, **self.config.encoder_overrides()).tweaked
-        return bool(self.tweaks) or not has_tweak or iter(batches) is not batches
+        return name in PRESETS and encoder_config(name, 1, **self.config.encoder_overrides()).tweaked
 
     def _gathered(self, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:
         tensors: list[Tensor] = []
         labels: list[np.ndarray] = []
         known = self.labels
-        for X, y in inputs.pairs(batches):
-            tensors.append(self._samples(X, features=tensors[0].shape[1] if tensors else None))
-            labels.append(inputs.labels(y, len(X)))
+        for X, y, weights in inputs.batches(batches):
+            tensor = self._samples(X, features=tensors[0].shape[1] if tensors else None)
+            some = self._places(weights, len(tensor))
+            tensors.append(tensor[some])
+            labels.append(inputs.labels(y, len(tensor))[some])
             known = known.extended(labels[-1])  # finds labels that cannot be sorted together
         return torch.cat(tensors), np.concatenate(labels)
 
@@ -242,9 +257,14 @@ class IF2Net:
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
-        encoder = self._started_encoder(self._samples(next(inputs.pairs(batches))[0]))
-        samples = inputs.Repeatable(lambda: (self._samples(X, encoder) for X, _ in inputs.pairs(batches)))
-        tweak = encoder.tweak(samples)
+        encoder = self._started_encoder(*self._stream_with(*next(inputs.batches(batches)))[::2])
+
+        def samples() -> Iterator[Tensor]:
+            for X, _, weights in inputs.batches(batches):
+                tensor = self._samples(X, encoder)
+                yield tensor[self._places(weights, len(tensor))]
+
+        tweak = encoder.tweak(inputs.Repeatable(samples))
         self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
 
     # ------------------------------------------------------------------ renaming, forgetting and merging
@@ -270,13 +290,15 @@ class IF2Net:
             self._replace(self._state, decision=self._learned("there is nothing to rename"), labels=labels)
         return self
 
-    def forget(self, X: Any, y: Any) -> IF2Net:
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> IF2Net:
         """Remove samples, as if they had never been learned; exact. A class without samples is removed.
 
         Parameters
         ----------
         X, y
             Samples that were learned, with their labels.
+        sample_weight : array of shape (samples,), optional
+            The weights that they were learned with.
 
         Returns
         -------
@@ -286,17 +308,18 @@ class IF2Net:
         with self._lock:
             self._check_exact("forget exactly")
             before, decision = self._state, self._learned("there is nothing to forget")
-            samples, labels = self._stream(X), inputs.labels(y, len(X))
+            samples, labels, weights = self._stream_with(X, y, sample_weight)
             check(samples)
             self._check_learned(decision, before.labels.columns(labels))
-            task, members = self._task(samples, labels, before)
+            task, members = self._task(samples, labels, weights, before)
 
             def check_members() -> None:
                 unknown = int((members.cpu() - before.members).clamp(min=0).sum())
                 if unknown:
                     raise InputError(
-                        f"At least {unknown} of these {len(labels)} samples were never learned with these labels, or "
-                        "have been forgotten already. Give only samples that are still learned; nothing has changed."
+                        f"At least {unknown} of these {len(labels)} samples were never learned with these labels and "
+                        "weights, or have been forgotten already. Give only samples that are still learned; nothing "
+                        "has changed."
                     )
 
             def commit(decision: DecisionLayer, left: list[int]) -> None:
@@ -477,12 +500,20 @@ class IF2Net:
 
     def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """Return softmax(scores / τ), samples × classes (sorted), with τ fitted on held-out statistics."""
+        return self._log_probabilities(X, task, transductive, partial(torch.softmax, dim=1))
+
+    def log_probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """Return the logarithms of `probabilities`, which are finite where these are rounded to zero."""
+        return self._log_probabilities(X, task, transductive, partial(torch.log_softmax, dim=1))
+
+    def _log_probabilities(
+        self, X: Any, task: int | None, transductive: bool, finish: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Return finish(scores / τ)."""
         solution = self._solution(temperature=True)
         assert solution.temperature is not None
         temperature = solution.temperature
-        return self._scored(
-            X, task, transductive, solution, lambda scores: torch.softmax(scores.double() / temperature, dim=1)
-        )
+        return self._scored(X, task, transductive, solution, lambda scores: finish(scores.double() / temperature))
 
     def predict(
         self, X: Any, *, task: int | None = None, transductive: bool = False, unknown: float | None = None
@@ -526,9 +557,7 @@ class IF2Net:
     def represent(self, X: Any, task: int | None = None) -> Tensor:
         """Return V, the features that the decision layer sees."""
         self._learned()
-        assert self.encoder is not None
-        samples = self._samples(X)
-        return self.encoder.encode(samples, self._tweak_for(samples, task, False))
+        return self._by_blocks(X, task, False, lambda V: V)
 
     def free_share(self) -> float:
         """Return tr(P)/S, the share of directions that nothing learned so far uses."""
@@ -562,7 +591,7 @@ class IF2Net:
         if transductive:
             check(X)
             assert self.encoder is not None
-            return self.encoder.tweak(X.split(TWEAK_BLOCK))
+            return self.encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))
         if self.config.representation == "first":
             return self.tweaks[0]
         if task is None:
@@ -842,13 +871,14 @@ class IF2Net:
         theirs = other.config
         return replace(self.config, encoder=theirs.encoder, image_shape=theirs.image_shape, flips=theirs.flips)
 
-    def _started_encoder(self, X: Samples) -> Encoder:
+    def _started_encoder(self, X: Samples, weights: Tensor | None = None) -> Encoder:
         """Return a new encoder, frozen with the scale of X."""
         if self.config.shape is not None:
             pictures.check_shape(X.shape[1], self.config.shape)
         encoder = self._new_encoder(X.shape[1])
         source = X.source if isinstance(X, Streamed) else X
-        encoder.start(self._samples(source[:: math.ceil(len(X) / STARTING_SAMPLES)]))
+        some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
+        encoder.start(self._samples(source[some]), None if weights is None else weights[some])
         if isinstance(X, Tensor):
             encoder.check(X)
         return encoder
@@ -882,10 +912,44 @@ class IF2Net:
             )
         return rows
 
-    def _stream(self, X: Any) -> Samples:
-        """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block."""
+    def _stream_with(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, np.ndarray, Tensor | None]:
+        """Return samples, labels and weights, without samples of weight zero. There are no weights if all are 1."""
+        rows = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
+        labels, weights = inputs.labels(y, len(rows)), inputs.weights(sample_weight, len(rows))
+        if weights is None:
+            return self._stream(rows), labels, None
+        some, left = self._weighed(weights, len(rows))
+        return (
+            self._stream(rows, some),
+            labels[some],
+            None if left is None else torch.from_numpy(left).to(self._device),
+        )
+
+    def _places(self, sample_weight: Any, count: int) -> np.ndarray:
+        """Return the places of the samples of a batch to learn, where samples are repeated."""
+        return self._weighed(inputs.weights(sample_weight, count), count)[0]
+
+    def _weighed(self, weights: np.ndarray | None, count: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the places of the samples to learn, and their weights, or None where all of them are 1.
+
+        Statistics take any weights. The gradient rules and the tweak see samples one by one, so these are repeated.
+        """
+        if weights is None:
+            return np.arange(count), None
+        if not RULES[self.config.rule].exact or self._has_tweak:
+            return inputs.repeated(weights), None
+        some = np.flatnonzero(weights)
+        return some, None if (weights[some] == 1).all() else weights[some]
+
+    def _stream(self, X: Any, some: np.ndarray | None = None) -> Samples:
+        """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block.
+
+        `some` are the places of the samples to take.
+        """
         forks.use_one_thread_in_a_child()
         matrix = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
+        if some is not None:
+            matrix = matrix[torch.from_numpy(some)]
         if not worth_streaming(matrix, self._device):
             return self._samples(matrix)
         encoder = self.encoder
@@ -897,8 +961,8 @@ class IF2Net:
             lambda block: self._samples(block, encoder),
         )
 
-    def _task(self, X: Samples, y: np.ndarray, state: State) -> tuple[Task, Tensor]:
-        """Return samples and their labels as a task for the decision layer.
+    def _task(self, X: Samples, y: np.ndarray, weights: Tensor | None, state: State) -> tuple[Task, Tensor]:
+        """Return samples, their labels and their weights as a task for the decision layer.
 
         The table of its members comes with it. It is complete after each iteration over the blocks.
         """
@@ -906,17 +970,18 @@ class IF2Net:
         assert encoder is not None
         prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
         encode = prepare(state.tweaks[-1] if state.tweaks else [])
-        size, share = COUNTING_BLOCK[X.device.type], self.config.holdout
+        size, share = block_rows(X, COUNTING_BLOCK[X.device.type]), self.config.holdout
         members, label_hashes = no_members(self._device), torch.from_numpy(state.labels.hashes).to(self._device)
         # Hashing everything first is faster than between products, which leave the cache to BLAS.
         hashes = content_hashes(X).split(size) if isinstance(X, Tensor) else None
 
-        def blocks() -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        def blocks() -> Iterator[Block]:
             members.zero_()
             for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
                 contents = content_hashes(block) if hashes is None else hashes[place]
-                add_members(members, contents, label_hashes[its_columns])
-                yield encode(block), its_columns, held_out(contents, share)
+                its_weights = None if weights is None else weights[place * size :][:size]
+                add_members(members, contents, label_hashes[its_columns], its_weights)
+                yield encode(block), its_columns, held_out(contents, share), its_weights
 
         return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
 

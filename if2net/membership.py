@@ -25,14 +25,19 @@ def no_members(device: torch.device | str = "cpu") -> Tensor:
     return torch.zeros(PLACES, dtype=torch.int32, device=device)
 
 
-def add_members(table: Tensor, contents: Tensor, labels: Tensor) -> None:
-    """Count samples, given the hashes of their contents and of their labels.
+def add_members(table: Tensor, contents: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
+    """Count samples, given the hashes of their contents and of their labels, and their weights.
+
+    A sample with another weight than 1 has another place: it can only be forgotten with the weight that it has.
 
     >>> table = no_members()
     >>> add_members(table, torch.tensor([11, 12, 11]), torch.tensor([5, 5, 5]))
     >>> sorted(table[table > 0].tolist())
     [1, 2]
     """
+    if weights is not None:
+        bits = weights.double().view(torch.int64) * 0x2545F4914F6CDD1D
+        labels = labels ^ torch.where(weights == 1, 0, bits ^ (bits >> 32))
     mixed = (contents ^ labels) * 0x5851F42D4C957F2D
     places = ((mixed ^ (mixed >> 29)) * 0x2545F4914F6CDD1D >> 40) & (PLACES - 1)
     table.scatter_add_(0, places, torch.ones_like(places, dtype=table.dtype))

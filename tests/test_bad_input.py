@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 import torch
 
 from if2net import IF2Net
@@ -34,7 +33,6 @@ BAD_SAMPLES = {
     "a frame with text": (lambda X: pd.DataFrame(X).assign(text="a").drop(columns=0), "encode such columns"),
     "rows of different lengths": (lambda X: [*X[:-1].tolist(), [1.0]], "rows of one length"),
     "nothing": (lambda X: None, "must have two dimensions"),
-    "sparse": (scipy.sparse.csr_matrix, "call X.toarray"),
     "a sparse tensor": (lambda X: torch.from_numpy(X).to_sparse(), "call X.to_dense"),
     "complex": (lambda X: X + 1j, "give real numbers"),
     "a complex tensor": (lambda X: torch.from_numpy(X + 1j), "give real numbers"),

@@ -4,6 +4,7 @@ import copy
 import pickle
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -130,6 +131,28 @@ def test_probabilities_are_a_distribution_that_agrees_with_the_prediction(new_cl
     np.testing.assert_array_equal(classifier.classes_[probabilities.argmax(axis=1)], classifier.predict(X))
 
 
+def test_logarithms_of_probabilities_are_finite_where_these_vanish(new_classifier, digits):
+    X, y = digits
+    classifier = new_classifier(dtype="float64").fit(X[:500], y[:500])
+    np.testing.assert_allclose(np.exp(classifier.predict_log_proba(X)), classifier.predict_proba(X), atol=1e-12)
+    classifier.learner_.decision._temperature = 1e-4
+    classifier.learner_._state = replace(classifier.learner_._state, solution=None)
+    assert (classifier.predict_proba(X) == 0).any()
+    assert np.isfinite(classifier.predict_log_proba(X)).all()
+
+
+def test_transform_gives_the_features_to_which_the_scores_are_linear(new_classifier, digits):
+    X, y = digits
+    classifier = new_classifier(dtype="float64", width=60).fit(X[:500], y[:500])
+    V = classifier.transform(X)
+    np.testing.assert_allclose(
+        V @ classifier.learner_.decision.beta.numpy(), classifier.decision_function(X), rtol=1e-9
+    )
+    assert list(classifier.get_feature_names_out()) == [f"if2netclassifier{place}" for place in range(V.shape[1])]
+    classifier.set_output(transform="pandas")
+    assert classifier.transform(X[:2]).columns.tolist() == list(classifier.get_feature_names_out())
+
+
 def test_a_single_class_has_probability_one(new_classifier, digits):
     X, _ = digits
     probabilities = new_classifier().fit(X[:20], ["only"] * 20).predict_proba(X)
@@ -229,9 +252,9 @@ def test_other_threads_predict_with_the_old_model_until_a_fit_is_complete(new_cl
     classifier = new_classifier().fit(X[:100], y[:100])
     expected, learn = classifier.predict(X[:5]).tolist(), IF2Net.learn
 
-    def look_and_learn(*arguments):
+    def look_and_learn(*arguments, **weights):
         assert classifier.predict(X[:5]).tolist() == expected  # as another thread would
-        return learn(*arguments)
+        return learn(*arguments, **weights)
 
     monkeypatch.setattr(IF2Net, "learn", look_and_learn)
     classifier.fit(X[:100, :7], y[:100])

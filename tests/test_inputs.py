@@ -135,11 +135,11 @@ def test_a_stream_can_add_classes(new_learner, digits):
     ("batches", "message"),
     [
         ([], "is empty"),
-        ([(WHOLE, [0] * 12, "more")], "it gave a tuple instead"),
+        ([(WHOLE, [0] * 12, [1] * 12, "more")], "it gave a tuple instead"),
         ([WHOLE], "it gave a ndarray instead"),
         ({"X": WHOLE}, "it gave a str instead"),
     ],
-    ids=["no batch", "batches of three items", "samples without labels", "a dictionary"],
+    ids=["no batch", "batches of four items", "samples without labels", "a dictionary"],
 )
 def test_an_iterable_that_does_not_give_pairs_is_refused(new_learner, unchanged, batches, message):
     learner = new_learner()

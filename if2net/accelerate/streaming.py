@@ -1,4 +1,7 @@
-"""Samples in host memory that a GPU reads block by block, copying the next block while it works on one."""
+"""Samples that are read block by block.
+
+A GPU reads long data in host memory so, copying the next block while it works on one. Sparse samples become dense so.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,24 @@ from torch import Tensor
 from if2net.accelerate import available
 from if2net.errors import InputError
 from if2net.inputs import Repeatable
+from if2net.sparse_rows import BLOCK, SparseRows
 
 # Samples copied at a time. Data of at most this many samples is copied at once and stays on the GPU.
 ROWS = 16_384
 
 
-def worth_streaming(X: Tensor, device: torch.device) -> bool:
-    """Return whether X is in host memory and too long to be copied to the GPU at once."""
+def worth_streaming(X: Tensor | SparseRows, device: torch.device) -> bool:
+    """Return whether X is sparse, or in host memory and too long to be copied to the GPU at once."""
+    if isinstance(X, SparseRows):
+        return True
     return available(device) and X.device.type == "cpu" and len(X) > ROWS
+
+
+def block_rows(X: Samples, most: int, numbers: int = BLOCK) -> int:
+    """Return the number of rows of a block: fewer than `most` if sparse samples would take too much memory."""
+    if isinstance(X, Streamed) and isinstance(X.source, SparseRows):
+        return min(most, max(1, numbers // X.shape[1]))
+    return most
 
 
 class Streamed:
@@ -34,7 +47,7 @@ class Streamed:
 
     def __init__(
         self,
-        source: Tensor,
+        source: Tensor | SparseRows,
         dtype: torch.dtype,
         device: torch.device,
         looks_good: Callable[[Tensor], Tensor],
@@ -58,18 +71,19 @@ class Streamed:
     def check(self) -> None:
         """Raise an error if any block was not good. `explain` raises it, given the part of the source."""
         if self.good is None:
-            for _ in self.split(ROWS):
+            for _ in self.split(block_rows(self, ROWS)):
                 pass
         assert self.good is not None
         if not bool(self.good):
-            for part in self.source.split(ROWS):
+            for part in self.source.split(block_rows(self, ROWS)):
                 self.explain(part)
             raise InputError("X changed while it was read; give a copy that does not change.")
 
     def _blocks(self, rows: int) -> Iterator[Tensor]:
         good = torch.ones((), dtype=torch.bool, device=self.device)
-        for copied in _copies(self.source, rows, self.device):
-            block = copied.to(self.dtype)
+        source = self.source
+        for copied in _copies(source, rows, self.device) if isinstance(source, Tensor) else source.split(rows):
+            block = copied.to(self.device, self.dtype)
             good = good & self.looks_good(block)
             yield block
         self.good = good

@@ -3,7 +3,7 @@
 from if2net.decision.analytic import Analytic
 from if2net.decision.fixed import PREDICTS_ONLY, Fixed, fixed_tensors
 from if2net.decision.gradient import ElasticGradient, Gradient
-from if2net.decision.layer import DecisionLayer, Progress, Report, RuleConfig, Task
+from if2net.decision.layer import Block, DecisionLayer, Progress, Report, RuleConfig, Task
 
 RULES: dict[str, type[DecisionLayer]] = {
     "analytic": Analytic,
@@ -15,6 +15,7 @@ __all__ = [
     "PREDICTS_ONLY",
     "RULES",
     "Analytic",
+    "Block",
     "DecisionLayer",
     "Fixed",
     "Gradient",

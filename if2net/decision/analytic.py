@@ -17,7 +17,7 @@ from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.row_space import row_space
-from if2net.decision.statistics import Statistics, one_hot, rows_per_sample
+from if2net.decision.statistics import Rows, Statistics, one_hot, rows_per_sample
 from if2net.errors import InputError
 from if2net.interrupts import uninterrupted
 
@@ -36,6 +36,8 @@ IN_PLACE = 16_384
 IN_PLACE_SQUARES = 8
 # After forgetting, the rest must be this many times the rounding of what was there.
 ROUNDINGS_LEFT = 100
+# Sums of weights in another order differ by less than this share.
+ROUNDINGS_OF_WEIGHTS = 1e-9
 
 
 class Analytic(DecisionLayer):
@@ -115,9 +117,9 @@ class Analytic(DecisionLayer):
     def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Count a task: in place where that saves much, else aside, so that Ctrl-C leaves the layer as it was."""
         if self.classes and self._is_few(task.samples) and task.in_memory:
-            V, y, held = (torch.cat(parts) for parts in zip(*task.blocks(), strict=True))
+            ((V, y, held, weights),) = task.blocks()  # few samples are one block
             with uninterrupted():
-                self.update(V, y, held, task.classes)
+                self.update(V, y, held, task.classes, weights)
                 commit(self)
             return
         self._keeps_factor = False
@@ -132,17 +134,19 @@ class Analytic(DecisionLayer):
             else:
                 commit(aside)
 
-    def update(self, V: Tensor, y: Tensor, held: Tensor, classes: int) -> None:
+    def update(self, V: Tensor, y: Tensor, held: Tensor, classes: int, weights: Tensor | None = None) -> None:
         """Add a few samples in place. Where a factor is kept, β is updated with a few products."""
         inverse, beta, ridge = self._inverse, self._beta, self._ridge
-        fresh = inverse is not None and beta is not None and self._is_fresh(inverse, V)
+        rows = Rows(V, y, weights).scaled
+        fresh = inverse is not None and beta is not None and self._is_fresh(inverse, rows)
         if inverse is not None and beta is not None and fresh:
             beta = pad(beta, (0, classes - beta.shape[1]))
-            missing = -(V @ beta)
-            missing[:: rows_per_sample(V, y)] += one_hot(y, classes, beta.dtype)
-            beta = beta + inverse.grow(V).to(beta.dtype) @ missing
+            missing = -(rows @ beta)
+            targets = one_hot(y, classes, beta.dtype)
+            missing[:: rows_per_sample(V, y)] += targets if weights is None else targets * weights.sqrt()[:, None]
+            beta = beta + inverse.grow(rows).to(beta.dtype) @ missing
         self.grow(classes)
-        self.add(V, y, held)
+        self.add(V, y, held, weights)
         self._keeps_factor = True
         if fresh:
             self._beta, self._inverse, self._ridge = beta, inverse, ridge
@@ -170,7 +174,7 @@ class Analytic(DecisionLayer):
         try:
             self.grow(task.classes)
             for block in task.blocks():
-                squares += float(torch.linalg.vector_norm(block[0])) ** 2
+                squares += float(torch.linalg.vector_norm(Rows(block[0], block[1], block[3]).scaled)) ** 2
                 if squares > most:
                     return False
                 with uninterrupted():
@@ -199,6 +203,8 @@ class Analytic(DecisionLayer):
             return
         if bool((aside.held.counts > self.held.counts).any()):
             raise InputError("Some of the samples to forget were never learned; give only learned samples.")
+        if bool((aside.total.weights > self.total.weights * (1 + ROUNDINGS_OF_WEIGHTS)).any()):
+            raise InputError("The samples to forget weigh more than all that were learned; give their own weights.")
         self._check_precision_left(aside.total.trace)
         with uninterrupted():
             self.total.take_out(aside.total)
@@ -211,7 +217,7 @@ class Analytic(DecisionLayer):
         if not left:
             commit(self.empty(), [])
             return
-        self._check_precision_left(float(self.Q[:, column].double().square().sum() / self.counts[column]))
+        self._check_precision_left(float(self.Q[:, column].double().square().sum() / self.total.weights[column]))
         with uninterrupted():
             self.total.drop(column)
             self.held.drop(column)
@@ -232,9 +238,9 @@ class Analytic(DecisionLayer):
                 "rounding. Learn the samples that stay in a new learner, or use dtype='float64' from the start."
             )
 
-    def subtract(self, V: Tensor, y: Tensor, held: Tensor) -> None:
-        self.total.subtract(V, y)
-        self.held.subtract(*self._held_part(V, y, held))
+    def subtract(self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None = None) -> None:
+        self.total.subtract(V, y, None, weights)
+        self.held.subtract(*self._held_part(V, y, held, weights))
         self._changed()
 
     def keep(self, columns: Tensor) -> None:

@@ -24,7 +24,7 @@ LOWEST, HIGHEST = math.log(1e-3), math.log(1e2)
 
 def temperature(beta: Tensor, held: Statistics) -> float:
     """Return the τ of softmax(scores / τ) for this β; 1 where fewer than two classes have held-out samples."""
-    seen = held.counts > 0
+    seen = held.weights > 0
     if int(seen.sum()) < 2:
         return 1.0
     scores, labels, _ = draw_scores(beta, held)
@@ -44,13 +44,13 @@ def _cross_entropy(scores: Tensor, labels: Tensor, log_temperature: float) -> fl
 
 def draw_scores(beta: Tensor, held: Statistics, tails: int = TAILS) -> tuple[Tensor, Tensor, Tensor]:
     """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1."""
-    beta, counts = beta.to(held.G.dtype), held.counts.double()
+    beta, counts = beta.to(held.G.dtype), held.weights
     share = (counts / counts.sum()).unsqueeze(1)
     # Row k: the mean scores of class k.
     means = (held.Q.double().T @ beta.double()) / torch.where(counts > 0, counts, 1).unsqueeze(1)
     second = beta.double().T @ symmetric_product(held.G, beta).double() / counts.sum()
     # Of the nameless samples, G has the scatter, which is part of the spread.
-    spread = (second - (means * share).T @ means) * (held.samples / (held.samples + held.nameless))
+    spread = (second - (means * share).T @ means) * (held.weight / (held.weight + held.nameless_weight))
     values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
     root = vectors * values.clamp(min=0).sqrt()
     undecided = means.abs().clamp(max=1) * (1 - means.abs().clamp(max=1)) + STRAY_FLOOR

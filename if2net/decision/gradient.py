@@ -82,7 +82,7 @@ class Gradient(DecisionLayer):
 
     def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Learn one task in a copy of this layer."""
-        V, y, held = (torch.cat(parts) for parts in zip(*task.blocks(), strict=True))
+        V, y, held = (torch.cat(parts) for parts in zip(*(block[:3] for block in task.blocks()), strict=True))
         task.check()
         learned = copy.deepcopy(self)
         learned.grow(task.classes)

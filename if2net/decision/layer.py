@@ -11,12 +11,13 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.projector import free_share, projector
-from if2net.decision.statistics import MOST_SAMPLES, Statistics, rows_per_sample
+from if2net.decision.statistics import MOST_SAMPLES, MOST_WEIGHT, Statistics, rows_per_sample
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
 
@@ -24,9 +25,10 @@ from if2net.errors import ConfigurationError, ModelFileError
 # times as many: the factorisation for the choice is then small beside the one of all features.
 CHOOSING_FEATURES = 2048
 
-# V, the class (column of Q) of each sample, and the mask of the held-out samples. A sample has one row of V, or, for
-# the analytic rule, the same number of rows as every other: see `rows_per_sample`.
-Block = tuple[Tensor, Tensor, Tensor]
+# V, the class (column of Q) of each sample, the mask of the held-out samples, and the weights of the samples, or None
+# where they have none. A sample has one row of V, or, for the analytic rule, the same number of rows as every other:
+# see `rows_per_sample`.
+Block = tuple[Tensor, Tensor, Tensor, Tensor | None]
 # What a rule reports while it works: task, epoch, loss and tr(P)/S.
 Progress = dict[str, float]
 Report = Callable[[Progress], None]
@@ -166,9 +168,9 @@ class DecisionLayer(ABC):
         self.held.grow(classes)
         self._changed()
 
-    def add(self, V: Tensor, y: Tensor, held: Tensor) -> None:
-        self.total.add(V, y)
-        self.held.add(*self._held_part(V, y, held))
+    def add(self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None = None) -> None:
+        self.total.add(V, y, None, weights)
+        self.held.add(*self._held_part(V, y, held, weights))
         self._changed()
 
     def reweighted(self, statistics: Statistics) -> Statistics:
@@ -185,6 +187,9 @@ class DecisionLayer(ABC):
             for key, tensor in part.tensors(name):
                 yield key, pack(tensor) if key.endswith(".G") else tensor
         yield "nameless", torch.tensor([self.total.nameless, self.held.nameless])
+        weights = torch.stack([_all_weights(part) for part in (self.total, self.held)]).cpu()
+        if not torch.equal(weights, torch.stack([_all_counts(part) for part in (self.total, self.held)]).cpu()):
+            yield "weights", weights
 
     def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield what has been derived from the statistics so far; a copy that lacks it derives it again."""
@@ -198,6 +203,7 @@ class DecisionLayer(ABC):
         total = Statistics.contents("total", width, classes, dtype)
         further = {
             "nameless": Part((2,), torch.int64, least=0, most=MOST_SAMPLES),
+            "weights": Part((2, classes + 1), torch.float64, least=0.0, most=MOST_WEIGHT, needed=False),
             "temperature": Part((1,), torch.float64, least=1e-4, most=1e3, needed=False),
         }
         return total | Statistics.contents("held", held, classes, dtype) | further
@@ -212,19 +218,29 @@ class DecisionLayer(ABC):
             parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}
             part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
         self.total.nameless, self.held.nameless = nameless
+        self._restore_weights(tensors.get("weights"))
         self._changed()
         self._temperature = float(tensors["temperature"]) if "temperature" in tensors else None
 
-    def _held_part(self, V: Tensor, y: Tensor, held: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    def _restore_weights(self, weights: Tensor | None) -> None:
+        parts = (self.total, self.held)
+        for part, stored in zip(parts, map(_all_counts, parts) if weights is None else weights, strict=True):
+            if bool(((stored.cpu() > 0) != (_all_counts(part).cpu() > 0)).any()):
+                raise ModelFileError("The weights of its samples do not fit their numbers.")
+            part.weights, part.nameless_weight = stored[:-1].to(self.device), float(stored[-1])
+
+    def _held_part(
+        self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
         """Return what `held` counts of a block: the first row of each held-out sample.
 
         On a GPU that is all rows with a mask: selecting the rows would make the host wait for their number.
         """
         some = V[:: rows_per_sample(V, y), self.features]
         if V.device.type == "cuda":
-            return some, y, held
+            return some, y, held, weights
         rows = held.nonzero().flatten()
-        return some[rows].contiguous(), y[rows], None
+        return some[rows].contiguous(), y[rows], None, None if weights is None else weights[rows]
 
     def _projector_alpha(self) -> float:
         return self.config.alpha
@@ -232,7 +248,7 @@ class DecisionLayer(ABC):
     def _weights(self) -> Tensor:
         """Return the weight of a sample of each class; balanced ones give all classes the same sum."""
         if self.class_weight == "balanced":
-            return 1 / self.counts.double().clamp(min=1)
+            return 1 / torch.where(self.total.weights > 0, self.total.weights, 1)
         return torch.tensor(self.class_weight, dtype=torch.float64, device=self.device)
 
     def _fit_temperature(self) -> float:
@@ -244,3 +260,13 @@ class DecisionLayer(ABC):
     def _changed(self) -> None:
         """Drop what was derived from the former statistics."""
         self._temperature = None
+
+
+def _all_counts(part: Statistics) -> Tensor:
+    """Return the number of samples per class, and of the nameless ones."""
+    return pad(part.counts.double(), (0, 1), value=part.nameless)
+
+
+def _all_weights(part: Statistics) -> Tensor:
+    """Return the weight of each class, and of the nameless samples."""
+    return pad(part.weights, (0, 1), value=part.nameless_weight)

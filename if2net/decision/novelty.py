@@ -64,7 +64,7 @@ class Novelty:
 
         The leverage is that in the regression without the held-out ones. `product` prepares V ↦ VB for a matrix B.
         """
-        enough = held.samples >= ENOUGH_HELD_OUT
+        enough = held.weight >= ENOUGH_HELD_OUT
         fitting = total.without(held) if enough else total
         alpha = absolute_ridge(fitting.G, ridge)
         lower = factor(fitting.G, alpha)
@@ -101,4 +101,4 @@ def _mean_square(root: Tensor, held: Statistics) -> float:
     signs = torch.randint(2, (root.shape[1], PROBES), generator=torch.Generator().manual_seed(0)) * 2 - 1
     probes = root @ signs.to(root)
     squares = (probes * symmetric_product(held.G, probes.to(held.G.dtype))).double().sum()
-    return float(squares) / PROBES / held.samples
+    return float(squares) / PROBES / held.weight

@@ -58,7 +58,7 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     best ridge to where the error exceeds the slack. The choice is continuous up to the accuracy of the paths, so
     rounding hardly moves it.
     """
-    if held.samples < ENOUGH_HELD_OUT or fitting.samples == 0:
+    if held.weight < ENOUGH_HELD_OUT or fitting.samples == 0:
         return max(DEFAULT_RIDGE, smallest_ridge(fitting.G, fitting.features))
     lowest, highest = math.log10(smallest_ridge(fitting.G, fitting.features)), math.log10(LARGEST_RIDGE)
     centre, seen = max(FIRST_CENTRE, lowest), set[float]()
@@ -149,7 +149,7 @@ class RidgePath:
         product = symmetric_product(held.G, flat.T).T.reshape(self.K.shape).to(self.K.dtype)
         self.curvature = (self.K @ product.mT).double()
         self.slope = torch.linalg.vecdot(self.K, held.Q.T[:, None].to(self.K.dtype)).double()
-        self.samples = held.samples
+        self.weight = held.weight
 
     def coordinates(self, alpha: float) -> Tensor:
         """Return z with β(α) ≈ Kz, one row per class."""
@@ -162,7 +162,7 @@ class RidgePath:
         """Return ‖V_hβ − Y_h‖²/n_h = (zᵀKᵀG_hKz − 2zᵀKᵀQ_h + n_h)/n_h, summed over the classes."""
         z = self.coordinates(alpha)
         fitted = torch.einsum("ci,cij,cj->", z, self.curvature, z)
-        return float(fitted - 2 * (z * self.slope).sum() + self.samples) / self.samples
+        return float(fitted - 2 * (z * self.slope).sum() + self.weight) / self.weight
 
 
 class EigenPath:
@@ -178,12 +178,12 @@ class EigenPath:
         self.values = values.clamp(min=0)  # negative ones are rounding
         self.target, self.slope = U.T @ fitting.Q.double(), U.T @ held.Q.double()
         self.curvature = U.T @ symmetric_product(held.G, U)
-        self.samples = held.samples
+        self.weight = held.weight
 
     def error(self, alpha: float) -> float:
         """Return the same as `RidgePath.error`, with z = (Λ + αI)⁻¹UᵀQ."""
         z = self.target / (self.values + alpha)[:, None]
-        return float((z * (self.curvature @ z - 2 * self.slope)).sum() + self.samples) / self.samples
+        return float((z * (self.curvature @ z - 2 * self.slope)).sum() + self.weight) / self.weight
 
 
 def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:

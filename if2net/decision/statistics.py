@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,13 +11,43 @@ from torch import Tensor
 from if2net.accelerate.products import Halves
 from if2net.contents import Contents, Part
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
+from if2net.inputs import LARGEST_WEIGHT
 
 # The most samples of a class that a file may announce, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
+MOST_WEIGHT = MOST_SAMPLES * LARGEST_WEIGHT
 # Fewer samples than this wait until there are as many: a one that is added to 2²⁴ in float32 is lost in rounding.
 TOGETHER = 128
 # Statistics at least this wide have no memory for a copy of G.
 WIDE = 2048
+
+
+class Rows(NamedTuple):
+    """Samples as rows V, their classes and their weights, which are all 1 if None.
+
+    A sample may have further rows, which follow its first one and count in G alone.
+    """
+
+    V: Tensor
+    y: Tensor
+    weights: Tensor | None = None
+
+    @property
+    def squares(self) -> Tensor:
+        """The weighted sum of all squared features."""
+        squares = self.V.double().square().sum(dim=1)
+        return squares.sum() if self.weights is None else squares @ self.weights_of_rows
+
+    @property
+    def weights_of_rows(self) -> Tensor:
+        """The weight of each row of V."""
+        assert self.weights is not None
+        return self.weights.repeat_interleave(rows_per_sample(self.V, self.y))
+
+    @property
+    def scaled(self) -> Tensor:
+        """V with each row times the root of its weight, so that its Gram matrix is VᵀWV."""
+        return self.V if self.weights is None else self.V * self.weights_of_rows.sqrt().to(self.V.dtype)[:, None]
 
 
 class Statistics:
@@ -37,8 +68,13 @@ class Statistics:
         VᵀY, the sum of the samples of each class.
     counts : Tensor of shape (C,)
         Samples per class.
+    weights : Tensor of shape (C,)
+        The sum of the weights of these samples, in float64. A sample of weight 2 counts in G, Q and here as two equal
+        ones do.
     nameless : int
         Samples of dropped classes. G has their scatter around the means of these classes, and nothing else of them.
+    nameless_weight : float
+        The sum of their weights.
 
     Examples
     --------
@@ -64,8 +100,9 @@ class Statistics:
         self._G = zeros(width if gram else 0, dtype, device)
         self._Q = torch.zeros(width, 0, dtype=dtype, device=device)
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
-        self.nameless = 0
-        self._waiting: list[tuple[Tensor, Tensor]] = []
+        self.weights = torch.zeros(0, dtype=torch.float64, device=device)
+        self.nameless, self.nameless_weight = 0, 0.0
+        self._waiting: list[Rows] = []
         self.features: int | None = None  # of which G is the reduced form
 
     @property
@@ -75,17 +112,13 @@ class Statistics:
         if self.width >= WIDE:
             self._add_waiting()
             return self._G
-        G = self._G.clone()
-        add_gram(G, self._waiting_samples()[0], 1)
-        return G
+        return _with_gram(self._G, self._waiting_rows(), 1)
 
     @property
     def Q(self) -> Tensor:
         if not self._waiting:
             return self._Q
-        Q = self._Q.clone()
-        _add_class_sums(Q, *self._waiting_samples(), 1)
-        return Q
+        return _with_class_sums(self._Q.clone(), self._waiting_rows(), 1)
 
     @property
     def width(self) -> int:
@@ -100,10 +133,14 @@ class Statistics:
         return int(self.counts.sum().round())
 
     @property
+    def weight(self) -> float:
+        """The sum of the weights of all samples, which is their number where none has a weight."""
+        return float(self.weights.sum())
+
+    @property
     def trace(self) -> float:
         """tr(G), the sum of all squared features."""
-        waiting = sum(float(V.double().square().sum()) for V, _ in self._waiting)
-        return float(self._G.diagonal().double().sum()) + waiting
+        return float(self._G.diagonal().double().sum()) + sum(float(rows.squares) for rows in self._waiting)
 
     def grow(self, classes: int) -> None:
         """Append columns of zeros for new classes."""
@@ -111,50 +148,51 @@ class Statistics:
         if more > 0:
             self._Q = torch.cat([self._Q, self._Q.new_zeros(self.width, more)], dim=1)
             self.counts = torch.cat([self.counts, self.counts.new_zeros(more)])
+            self.weights = torch.cat([self.weights, self.weights.new_zeros(more)])
 
     def keep(self, columns: Tensor) -> None:
         """Keep these classes. The samples of the others must have been subtracted."""
         self._add_waiting()
-        self._Q, self.counts = self._Q[:, columns].contiguous(), self.counts[columns]
+        self._Q = self._Q[:, columns].contiguous()
+        self.counts, self.weights = self.counts[columns], self.weights[columns]
 
     def drop(self, column: int) -> None:
-        """Remove a class whose samples are not at hand: its sum q, its count n and, from G, qqᵀ/n.
+        """Remove a class whose samples are not at hand: its sum q, its weight n and, from G, qqᵀ/n.
 
         Only the scatter of its samples around their mean stays in G. The row of a constant feature, which belongs to
         the intercept, is then without the class.
         """
         self._add_waiting()
-        count = int(self.counts[column])
+        count, weight = int(self.counts[column]), float(self.weights[column])
         if count:
-            add_gram(self._G, self._Q[:, column].unsqueeze(0) / count**0.5, -1)
+            add_gram(self._G, self._Q[:, column].unsqueeze(0) / weight**0.5, -1)
         self.nameless += count
+        self.nameless_weight += weight
         self.keep(torch.tensor([other for other in range(self.classes) if other != column], device=self._Q.device))
 
-    def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
+    def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None, weights: Tensor | None = None) -> None:
         """Count samples V of the classes y; with a mask, only those that it selects.
 
         A sample may have further rows, which follow its first one and count in G alone.
         """
         if len(V):
-            V, ones = self._masked(V, y, mask, 1)
-            self.counts.scatter_add_(0, y, ones)
-            self._wait(V, y)
+            self._wait(self._counted(V, y, mask, weights, 1))
 
-    def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None) -> None:
+    def subtract(self, V: Tensor, y: Tensor, mask: Tensor | None = None, weights: Tensor | None = None) -> None:
         """Undo `add`."""
         if len(V):
             self._add_waiting()
-            V, ones = self._masked(V, y, mask, -1)
-            self.counts.scatter_add_(0, y, ones)
-            self._add(V, y, -1)
+            self._add(self._counted(V, y, mask, weights, -1), -1)
 
     def merge(self, other: Statistics, columns: Tensor) -> None:
         """Add other statistics, whose class k is column columns[k] here."""
         self.counts.index_add_(0, columns, other.counts)
+        self.weights.index_add_(0, columns, other.weights)
         self.nameless += other.nameless
-        if sum(len(y) for _, y in other._waiting) == other.samples + other.nameless:  # they are all that it has
-            for V, y in other._waiting:
-                self._wait(V, columns[y])
+        self.nameless_weight += other.nameless_weight
+        if sum(len(rows.y) for rows in other._waiting) == other.samples + other.nameless:  # they are all that it has
+            for rows in other._waiting:
+                self._wait(rows._replace(y=columns[rows.y]))
             return
         self._add_waiting()
         add_triangle(self._G, other.G)
@@ -166,37 +204,44 @@ class Statistics:
         add_triangle(self._G, other.G, -1)
         self._Q -= other.Q
         self.counts -= other.counts
+        self.weights = _where_counted(self.weights - other.weights, self.counts)
 
     def thinned(self, features: slice) -> Statistics:
         """Return the statistics of some features; G is not copied where that is all of them."""
         G = self.G if (features.step or 1) == 1 else self.G[features, features].contiguous()
-        return Statistics._of(G, self.Q[features], self.counts)
+        return self._derived(G, self.Q[features], self.features)
 
     def mixed(self, targets: Tensor) -> Statistics:
         """Return the statistics with other targets than one-hot labels: row k of `targets` for class k."""
-        return Statistics._of(self.G, self.Q @ targets.to(self._Q), self.counts, self.features)
+        return self._derived(self.G, self.Q @ targets.to(self._Q), self.features)
 
     def reweighted(self, weights: Tensor) -> Statistics:
-        """Return the statistics of as many samples with other shares of the classes: n_c is multiplied by a weight.
+        """Return the statistics with other shares of the classes: the weight n_c of each is multiplied by a factor.
 
         Where the samples of all classes spread alike around their means μ_c, that equals a weight per sample. The
         spread in G stays, and Σ n_c μ_cμ_cᵀ is replaced.
         """
-        counts = self.counts.double()
-        sizes = counts * weights
-        sizes = sizes * (counts.sum() / sizes.sum()) if self.samples else sizes
-        means = self.Q.double() / torch.where(counts > 0, counts, 1)
-        return Statistics._of(
-            with_outer(self.G, means, sizes - counts), (means * sizes).to(self._Q.dtype), sizes, self.features
+        sizes = self.weights * weights
+        sizes = sizes * (self.weight / sizes.sum()) if self.samples else sizes
+        means = self.Q.double() / torch.where(self.weights > 0, self.weights, 1)
+        result = self._derived(
+            with_outer(self.G, means, sizes - self.weights), (means * sizes).to(self._Q.dtype), self.features
         )
+        result.weights = sizes
+        return result
 
     def reduced(self, U: Tensor) -> Statistics:
         """Return the statistics of VU: G's part along orthonormal directions, which may be all that it has."""
-        return Statistics._of(U.T @ symmetric_product(self.G, U), U.T @ self.Q, self.counts, self.width)
+        return self._derived(U.T @ symmetric_product(self.G, U), U.T @ self.Q, self.width)
 
     def without(self, other: Statistics) -> Statistics:
         """Return these statistics minus others of the same classes."""
-        return Statistics._of(self.G - other.G, self.Q - other.Q, self.counts - other.counts, self.features)
+        result = self._derived(self.G - other.G, self.Q - other.Q, self.features)
+        result.counts = self.counts - other.counts
+        result.weights = _where_counted(self.weights - other.weights, result.counts)
+        result.nameless -= other.nameless
+        result.nameless_weight -= other.nameless_weight
+        return result
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """Yield everything kept, by name."""
@@ -215,56 +260,100 @@ class Statistics:
         }
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
-        """Take over what `tensors` yielded."""
+        """Take over what `tensors` yielded. The weights are those of samples that have none."""
         self._G, self._Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
+        self.weights = self.counts.double()
         self._waiting = []
 
-    @staticmethod
-    def _of(G: Tensor, Q: Tensor, counts: Tensor, features: int | None = None) -> Statistics:
+    def _derived(self, G: Tensor, Q: Tensor, features: int | None) -> Statistics:
+        """Return statistics of the same samples with another G and Q."""
         statistics = Statistics(0)
-        statistics.features = features
-        statistics._G, statistics._Q, statistics.counts = G, Q, counts
+        statistics._G, statistics._Q, statistics.features = G, Q, features
+        statistics.counts, statistics.weights = self.counts, self.weights
+        statistics.nameless, statistics.nameless_weight = self.nameless, self.nameless_weight
         return statistics
 
-    def _masked(self, V: Tensor, y: Tensor, mask: Tensor | None, sign: int) -> tuple[Tensor, Tensor]:
-        """Return V, zero where the mask does not select a row, and by how much each row changes the counts."""
+    def _counted(self, V: Tensor, y: Tensor, mask: Tensor | None, weights: Tensor | None, sign: int) -> Rows:
+        """Change the counts by these samples, and return their rows, zero where the mask does not select a sample."""
         V, ones = V.to(self._Q.dtype), torch.full_like(y, sign)
-        return (V, ones) if mask is None else (torch.where(mask[:, None], V, 0), ones * mask)
+        if mask is not None:
+            V, ones = torch.where(mask[:, None], V, 0), ones * mask
+        self.counts.scatter_add_(0, y, ones)
+        sums = torch.zeros_like(self.weights)
+        # Unlike `scatter_add_`, it adds in a fixed order on a GPU, too.
+        sums.index_put_((y,), ones.double() if weights is None else ones * weights, accumulate=True)
+        self.weights = _where_counted(self.weights + sums, self.counts)
+        return Rows(V, y, weights)
 
-    def _wait(self, V: Tensor, y: Tensor) -> None:
-        self._waiting.append((V, y))
-        if sum(len(rows) for rows, _ in self._waiting) >= TOGETHER:
+    def _wait(self, rows: Rows) -> None:
+        self._waiting.append(rows)
+        if sum(len(rows.V) for rows in self._waiting) >= TOGETHER:
             self._add_waiting()
 
     def _add_waiting(self) -> None:
         if self._waiting:
-            self._add(*self._waiting_samples(), 1)
+            self._add(self._waiting_rows(), 1)
             self._waiting = []
 
-    def _waiting_samples(self) -> tuple[Tensor, Tensor]:
+    def _waiting_rows(self) -> Rows:
         if len(self._waiting) > 1:
-            V, y = zip(*self._waiting, strict=True)
-            self._waiting = [(torch.cat(V), torch.cat(y))]
+            V, y, weights = zip(*self._waiting, strict=True)
+            if any(part is not None for part in weights):
+                ones = (torch.ones_like(rows.y, dtype=torch.float64) for rows in self._waiting)
+                filled = [one if part is None else part for part, one in zip(weights, ones, strict=True)]
+                self._waiting = [Rows(torch.cat(V), torch.cat(y), torch.cat(filled))]
+            else:
+                self._waiting = [Rows(torch.cat(V), torch.cat(y))]
         return self._waiting[0]
 
-    def _add(self, V: Tensor, y: Tensor, sign: int) -> None:
-        _add_class_sums(self._Q, V, y, sign)  # first, while V is in the cache
+    def _add(self, rows: Rows, sign: int) -> None:
+        self._Q = _with_class_sums(self._Q, rows, sign)  # first, while V is in the cache
         if len(self._G):
-            halves = Halves.where_good(V, inner=0)
-            if halves is None:
-                add_gram(self._G, V, sign)
-            else:
-                add_gram_of_halves(self._G, halves, sign)
+            self._G = _with_gram(self._G, rows, sign)
 
 
-def _add_class_sums(Q: Tensor, V: Tensor, y: Tensor, sign: int) -> None:
-    """Q += ±VᵀY, each sample added to its class, always in the same order."""
-    V = V[:: rows_per_sample(V, y)]
+def _where_counted(weights: Tensor, counts: Tensor) -> Tensor:
+    """Return weights without the rounding errors that subtracting leaves behind in classes without samples."""
+    return torch.where(counts > 0, weights, 0.0)
+
+
+def _few(rows: Rows, width: int) -> bool:
+    """Return whether rows are added in float64.
+
+    Then their order, and whether a sample is repeated or has a weight, hardly ever changes a bit of the sum.
+    """
+    return len(rows.V) < TOGETHER and width < WIDE
+
+
+def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:
+    """Return G ± VᵀWV: a copy where the rows are few, otherwise G itself."""
+    if _few(rows, len(G)):
+        wide = G.to(torch.float64, copy=True)
+        add_gram(wide, rows._replace(V=rows.V.double()).scaled, sign)
+        return wide.to(G.dtype)
+    V = rows.scaled
+    halves = Halves.where_good(V, inner=0)
+    if halves is None:
+        add_gram(G, V, sign)
+    else:
+        add_gram_of_halves(G, halves, sign)
+    return G
+
+
+def _with_class_sums(Q: Tensor, rows: Rows, sign: int) -> Tensor:
+    """Return Q ± VᵀWY, each sample added to its class, always in the same order: a copy where the rows are few."""
+    few, y = _few(rows, len(Q)), rows.y
+    V = rows.V[:: rows_per_sample(rows.V, y)]
+    V = V.double() if few else V
+    if rows.weights is not None:
+        V = V * rows.weights.to(V.dtype)[:, None]
+    result = Q.to(V.dtype, copy=True) if few else Q
     if V.device.type == "cuda":  # `index_add_` has no fixed order there, and `unique` makes the host wait
-        Q.add_(V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign)
-        return
-    present, place = y.unique(return_inverse=True)
-    Q[:, present] += V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
+        result.add_(V.new_zeros(Q.T.shape).index_put_((y,), V, accumulate=True).T, alpha=sign)
+    else:
+        present, place = y.unique(return_inverse=True)
+        result[:, present] += V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
+    return result.to(Q.dtype)
 
 
 def rows_per_sample(V: Tensor, y: Tensor) -> int:

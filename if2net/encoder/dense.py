@@ -162,12 +162,15 @@ class DenseEncoder:
             raise RuntimeError("The encoder has not been started; call start with the first data.")
         return self.standardiser
 
-    def start(self, X: Tensor) -> None:
-        """Draw the random weights for inputs like X and freeze them, with the scale of X."""
+    def start(self, X: Tensor, weights: Tensor | None = None) -> None:
+        """Draw the random weights for inputs like X and freeze them, with the scale of X.
+
+        A sample of X with a weight counts as that many equal ones.
+        """
         if self.config.activation not in ACTIVATIONS:
             raise unknown("activation", self.config.activation, ACTIVATIONS)
         self.config.check_memory(X.shape[1], X.dtype, X.device)
-        self.standardiser = Standardiser.fit(X, self.config.standardise)
+        self.standardiser = Standardiser.fit(X, self.config.standardise, weights)
         generator = torch.Generator().manual_seed(self.seed)
         inputs = self.config.folded(X.shape[1])
         if inputs < X.shape[1]:
@@ -184,13 +187,15 @@ class DenseEncoder:
                 generator=generator,
             ).to(X.device)
             if depth == 0 and self.config.follow:
-                drawn[:-1] = _along_spread(drawn[:-1], standardised, self.config.follow)
+                drawn[:-1] = _along_spread(drawn[:-1], standardised, self.config.follow, weights)
             self.weights.append(drawn.to(X.dtype))
             inputs = blocks.width
         if self.config.centre:
             layers = _layers(self.weights)
-            sums = [self._hidden(batch, layers).sum(dim=0) for batch in standardised.split(4096)]
-            self.centre = torch.stack(sums).sum(dim=0) / len(X)
+            counts = torch.ones(len(X), dtype=torch.float64, device=X.device) if weights is None else weights
+            parts = zip(standardised.split(1024), counts.split(1024), strict=True)
+            sums = [count @ self._hidden(batch, layers).double() for batch, count in parts]
+            self.centre = (torch.stack(sums).sum(dim=0) / counts.sum()).to(X.dtype)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
         """Solve Algorithm 1 on this data, with one pass over the batches per layer."""
@@ -316,17 +321,23 @@ def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
     return values[some], X.T @ (left[:, some] / (len(X) * values[some]).sqrt())
 
 
-def _along_spread(weights: Tensor, X: Tensor, power: float) -> Tensor:
+def _along_spread(weights: Tensor, X: Tensor, power: float, counts: Tensor | None = None) -> Tensor:
     """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses.
 
     With Σ = UΛUᵀ and A = Uᵀw, it is UΛ^pA, and the spread wᵀΣw of the response is the sum of Λ·A². A few samples have
-    no spread in most directions, which later ones will have: a part of Λ is then divided equally.
+    no spread in most directions, which later ones will have: a part of Λ is then divided equally. `counts` are the
+    weights of the samples.
     """
-    values, U = _principal_directions(X.double())
+    X, samples = X.double(), float(len(X))
+    if counts is not None:
+        samples = float(counts.sum())
+        X = X * (counts * len(X) / samples).sqrt()[:, None]
+    values, U = _principal_directions(X)
     rest = values.new_zeros(())
-    if len(X) < FEW_SAMPLES:
-        rest = values.sum() / len(weights) / len(X)
-        values = values * (1 - 1 / len(X)) + rest
+    if samples < FEW_SAMPLES:
+        share = 1 / max(samples, 1.0)
+        rest = values.sum() / len(weights) * share
+        values = values * (1 - share) + rest
     A = U.T @ weights
     squares = A.square().sum(dim=1)
     others = weights.square().sum() - squares.sum()  # of the directions that are not in U

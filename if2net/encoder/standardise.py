@@ -38,7 +38,8 @@ class Standardiser:
         self.usual = None if self.does_nothing else self._usual()
 
     @classmethod
-    def fit(cls, X: Tensor, mode: str) -> Standardiser:
+    def fit(cls, X: Tensor, mode: str, weights: Tensor | None = None) -> Standardiser:
+        """Return the standardiser for these samples, which may have weights."""
         if mode not in MODES:
             raise unknown("way to standardise", mode, MODES)
         if mode == "none":
@@ -47,8 +48,8 @@ class Standardiser:
             mode = _mode_for(X)
         power = BRIGHTNESS_POWER if mode == "intensity" else 0.0
         wide = _evened(X.double(), power)
-        mean = wide.mean(dim=0)
-        variance = (wide - mean).square().mean(dim=0)
+        mean = weighted_mean(wide, weights)
+        variance = weighted_mean((wide - mean).square(), weights)
         size = mean.abs()
         if mode != "feature":
             variance, size = variance.mean().expand_as(mean), size.max().expand_as(mean)
@@ -74,6 +75,11 @@ class Standardiser:
             return X
         standardised = (_evened(X, self.power) - self.mean) / self.scale
         return standardised if self.clip == float("inf") else standardised.clamp(-self.clip, self.clip)
+
+
+def weighted_mean(X: Tensor, weights: Tensor | None) -> Tensor:
+    """Return the mean of each column, where the rows may have weights."""
+    return X.mean(dim=0) if weights is None else weights.to(X.dtype) @ X / weights.sum()
 
 
 def _mode_for(X: Tensor) -> str:

@@ -87,8 +87,8 @@ class InnateEncoder:
         """S, the number of columns of V."""
         return self.config.width(self.inputs)
 
-    def start(self, X: Tensor) -> None:
-        """Find out which value stands for white."""
+    def start(self, X: Tensor, weights: Tensor | None = None) -> None:
+        """Find out which value stands for white. The weights of the pictures do not matter for it."""
         lowest, highest = (float(end) for end in torch.aminmax(X))
         if lowest < 0 or highest > max(FULL_SCALES):
             raise InputError(
