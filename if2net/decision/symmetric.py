@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from if2net import blas
 from if2net.accelerate.products import Halves
 
 BLOCK = 512
@@ -25,16 +27,15 @@ def block_rows(width: int, block: int = BLOCK) -> Iterator[slice]:
 
 def zeros(width: int, dtype: torch.dtype, device: torch.device | str) -> Tensor:
     """Return a zero triangle. On a CPU, memory that is never written is never taken: the upper half is free."""
-    G = torch.empty(width, width, dtype=dtype, device=device)
-    for rows in block_rows(width):
-        G[rows, : rows.stop] = 0
-    return G
+    if torch.device(device).type != "cpu":
+        return torch.zeros(width, width, dtype=dtype, device=device)
+    return torch.from_numpy(np.zeros((width, width), dtype=str(dtype).removeprefix("torch.")))
 
 
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV."""
     if G.device.type == "cpu" and G.is_contiguous():
-        _add_gram_by_blas(G, V.contiguous(), sign)
+        blas.add_gram(G, V, sign)
         return
     for rows in block_rows(len(G)):
         G[rows, : rows.stop].addmm_(V[:, rows].T, V[:, : rows.stop], alpha=sign)
@@ -45,15 +46,6 @@ def add_gram_of_halves(G: Tensor, V: Halves, sign: int) -> None:
     for rows in block_rows(len(G), BLOCK_OF_HALVES):
         product = V.gram(rows).mul_(V.unit[:, rows].T)
         G[rows, : rows.stop].addcmul_(product, V.unit[:, : rows.stop], value=sign)
-
-
-def _add_gram_by_blas(G: Tensor, V: Tensor, sign: int) -> None:
-    """Use the symmetric rank-k update of BLAS, which torch does not offer."""
-    from scipy.linalg import blas  # slow to import, and predicting does not need it
-
-    update = blas.ssyrk if G.dtype == torch.float32 else blas.dsyrk
-    # BLAS counts by columns where torch counts by rows: its upper triangle is our lower one, and nothing is copied.
-    update(sign, V.numpy().T, beta=1.0, c=G.numpy().T, overwrite_c=1, lower=0)
 
 
 def add_triangle(G: Tensor, other: Tensor, sign: int = 1) -> None:
@@ -136,16 +128,8 @@ def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
     L.diagonal()[: len(G)].add_(alpha)
     L[len(G) :] = 0
     L.diagonal()[len(G) :] = 1
-    factorised = _factorise_by_lapack(L) if L.device.type == "cpu" else _factorise_by_blocks(L)
+    factorised = blas.factorise(L) if L.device.type == "cpu" else _factorise_by_blocks(L)
     return L if factorised and bool(torch.isfinite(L.diagonal()).all()) else None
-
-
-def _factorise_by_lapack(L: Tensor) -> bool:
-    """Factorise in place. LAPACK counts by columns: a lower triangle by rows is an upper one by columns."""
-    from scipy.linalg import lapack  # slow to import, and predicting does not need it
-
-    potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
-    return bool(potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0)
 
 
 def _factorise_by_blocks(L: Tensor) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
-from if2net import inputs, memory
+from if2net import blas, inputs, memory
 from if2net.accelerate.products import Factor, product
 from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
@@ -27,6 +27,10 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 # The principal directions of more inputs than this are those of a part of the samples, of at most this number: all of
 # them would take minutes.
 MANY_INPUTS, SPREAD_SAMPLES = 2048, 1024
+
+# The mean response is that of this many of the first samples. It need not be exact: a constant is subtracted, and V
+# has a column of ones.
+CENTRE_SAMPLES = 1024
 
 # Weights for columns in different units are this much smaller. On tables made from scikit-learn's generators that was
 # more accurate than 1 and than 0.25.
@@ -187,15 +191,16 @@ class DenseEncoder:
                 generator=generator,
             ).to(X.device)
             if depth == 0 and self.config.follow:
+                # In float64, a weight of 2 gives the same bits as a repeated sample; for many samples it takes long.
+                drawn = drawn if len(X) <= CENTRE_SAMPLES else drawn.to(X.dtype)
                 drawn[:-1] = _along_spread(drawn[:-1], standardised, self.config.follow, weights)
             self.weights.append(drawn.to(X.dtype))
             inputs = blocks.width
         if self.config.centre:
-            layers = _layers(self.weights)
-            counts = torch.ones(len(X), dtype=torch.float64, device=X.device) if weights is None else weights
-            parts = zip(standardised.split(1024), counts.split(1024), strict=True)
-            sums = [count @ self._hidden(batch, layers).double() for batch, count in parts]
-            self.centre = (torch.stack(sums).sum(dim=0) / counts.sum()).to(X.dtype)
+            some = torch.randperm(len(X), generator=generator)[:CENTRE_SAMPLES].to(X.device)
+            responses = self._hidden(standardised[some], _counting_layers(self.weights)).double()
+            counts = torch.ones_like(some, dtype=torch.float64) if weights is None else weights[some]
+            self.centre = (counts @ responses / counts.sum()).to(X.dtype)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
         """Solve Algorithm 1 on this data, with one pass over the batches per layer."""
@@ -221,8 +226,9 @@ class DenseEncoder:
         return lambda X: self._encoded(X, layers)
 
     def counting(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
-        """Return the function whose rows are counted: here the same as `encoding`."""
-        return self.encoding(tweak)
+        """Return the function whose rows are counted: `encoding` with faster products, since bits do not matter."""
+        layers = _counting_layers(tweak or self.weights)
+        return lambda X: self._encoded(X, layers)
 
     def fits(self, X: Tensor) -> Tensor:
         """Return, as a tensor on the device, whether no value of X is too large."""
@@ -271,22 +277,22 @@ class DenseEncoder:
         standardised = self._standardiser(X)
         return standardised if self.fold is None else self.fold(standardised)
 
-    def _encoded(self, X: Tensor, layers: list[_Layer]) -> Tensor:
+    def _encoded(self, X: Tensor, layers: Sequence[_Layer]) -> Tensor:
         standardised = self._standardised(X)
         parts = []
         if layers:
             hidden = self._hidden(standardised, layers)
-            parts.append(hidden if self.centre is None else hidden - self.centre)
+            parts.append(hidden if self.centre is None else hidden.sub_(self.centre))
         if self.config.direct:
             parts.append(standardised)
         if self.config.bias:
             parts.append(torch.ones_like(X[:, :1]))
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
-    def _hidden(self, standardised: Tensor, layers: list[_Layer]) -> Tensor:
+    def _hidden(self, standardised: Tensor, layers: Sequence[_Layer]) -> Tensor:
         V = standardised
         for layer in layers:
-            V = self._activate(product(V, layer.weights, layer.bias))
+            V = self._activate(layer(V))
         return V
 
 
@@ -296,9 +302,25 @@ class _Layer:
     def __init__(self, weights: Tensor) -> None:
         self.weights, self.bias = Factor(weights[:-1]), weights[-1]
 
+    def __call__(self, V: Tensor) -> Tensor:
+        return product(V, self.weights, self.bias)
 
-def _layers(tweak: Tweak) -> list[_Layer]:
+
+class _CountingLayer(_Layer):
+    """The same without the promise that a row has the same bits in any batch."""
+
+    def __call__(self, V: Tensor) -> Tensor:
+        if V.device.type != "cpu":
+            return super().__call__(V)
+        return blas.product(V, self.weights.matrix).add_(self.bias)
+
+
+def _layers(tweak: Tweak) -> Sequence[_Layer]:
     return [_Layer(weights) for weights in tweak]
+
+
+def _counting_layers(tweak: Tweak) -> Sequence[_Layer]:
+    return [_CountingLayer(weights) for weights in tweak]
 
 
 def _with_ones(V: Tensor) -> Tensor:
@@ -314,7 +336,7 @@ def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
     if X.shape[1] > MANY_INPUTS:
         X = X[:: math.ceil(len(X) / SPREAD_SAMPLES)]
     if len(X) >= X.shape[1]:
-        values, U = torch.linalg.eigh(X.T @ X / len(X))
+        values, U = torch.linalg.eigh(blas.gram(X) / len(X))
         return values.clamp(min=0), U
     values, left = torch.linalg.eigh(X @ X.T / len(X))
     some = values > 1e-12 * values[-1]
@@ -322,11 +344,11 @@ def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _along_spread(weights: Tensor, X: Tensor, power: float, counts: Tensor | None = None) -> Tensor:
-    """Return Σ^p w, scaled to the former spread of the response: random directions that the data uses.
+    """Return Σ^p w, scaled to the former mean spread of the response: random directions that the data uses.
 
-    With Σ = UΛUᵀ and A = Uᵀw, it is UΛ^pA, and the spread wᵀΣw of the response is the sum of Λ·A². A few samples have
-    no spread in most directions, which later ones will have: a part of Λ is then divided equally. `counts` are the
-    weights of the samples.
+    With Σ = UΛUᵀ it is UΛ^pUᵀw. The mean spread wᵀΣw of the response is proportional to tr(Σ) before, and to
+    tr(Σ^(1+2p)) after. A few samples have no spread in most directions, which later ones will have: a part of Λ is
+    then divided equally. `counts` are the weights of the samples.
     """
     X, samples = X.double(), float(len(X))
     if counts is not None:
@@ -338,10 +360,14 @@ def _along_spread(weights: Tensor, X: Tensor, power: float, counts: Tensor | Non
         share = 1 / max(samples, 1.0)
         rest = values.sum() / len(weights) * share
         values = values * (1 - share) + rest
-    A = U.T @ weights
-    squares = A.square().sum(dim=1)
-    others = weights.square().sum() - squares.sum()  # of the directions that are not in U
-    before, after = ((values.pow(1 + 2 * p) * squares).sum() + rest ** (1 + 2 * p) * others for p in (0, power))
+    others = len(weights) - len(values)  # directions that are not in U
+    before, after = (values.pow(1 + 2 * p).sum() + others * rest.pow(1 + 2 * p) for p in (0, power))
     if not after > 0:
         return weights
-    return ((U * (values.pow(power) - rest**power)) @ A + rest**power * weights) * (before / after).sqrt()
+    scale = (before / after).sqrt()
+    left, right = (U * (scale * (values.pow(power) - rest.pow(power)))).to(weights.dtype), U.T.to(weights.dtype)
+    if 2 * len(values) < len(weights):
+        along = blas.product(left, blas.product(right, weights))
+    else:
+        along = blas.product(blas.product(left, right), weights)
+    return along + float(scale * rest.pow(power)) * weights if rest > 0 else along

@@ -38,7 +38,7 @@ def test_a_matrix_that_is_not_contiguous_is_updated_without_blas():
 @pytest.mark.parametrize("algorithm", ["by LAPACK", "by blocks"])
 def test_the_cholesky_factor_is_correct_or_none(algorithm, width, monkeypatch):
     if algorithm == "by blocks":  # as on a GPU
-        monkeypatch.setattr(symmetric_module, "_factorise_by_lapack", symmetric_module._factorise_by_blocks)
+        monkeypatch.setattr("if2net.blas.factorise", symmetric_module._factorise_by_blocks)
     V = torch.randn(width + 5, width, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     G = zeros(width, torch.float64, "cpu")
     add_gram(G, V, 1)

@@ -126,14 +126,14 @@ def test_centred_responses_to_the_first_data_have_a_mean_of_zero():
 def test_weights_that_follow_the_data_favour_its_main_directions():
     X = samples(count=500) * torch.tensor([10.0, 1, 1, 1, 1, 1], dtype=torch.float64)
     plain, following = (
-        started(EncoderConfig((Blocks(200, 1),), standardise="none", follow=power), X).weights[0][:-1]
+        started(EncoderConfig((Blocks(2000, 1),), standardise="none", follow=power), X).weights[0][:-1]
         for power in (0.0, 0.25)
     )
     share_plain, share_following = (
         float(weights[0].square().sum() / weights.square().sum()) for weights in (plain, following)
     )
     assert share_following > 2 * share_plain
-    assert float((X @ following).square().sum()) == pytest.approx(float((X @ plain).square().sum()), rel=1e-6)
+    assert float((X @ following).square().sum()) == pytest.approx(float((X @ plain).square().sum()), rel=0.1)
 
 
 def test_a_restored_encoder_gives_the_same_codes():

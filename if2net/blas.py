@@ -1,0 +1,52 @@
+"""Products and factors by SciPy's BLAS and LAPACK, for tensors on a CPU.
+
+torch has no symmetric update and no factorisation in place. Its products take longer on some processors, such as
+AMD's. SciPy is slow to import, and predicting does not need it, so it is imported when it is first used.
+
+BLAS counts by columns where torch counts by rows. It therefore sees each matrix as its transpose, and an upper
+triangle where we have a lower one; nothing is copied.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def product(A: Tensor, B: Tensor) -> Tensor:
+    """Return AB, as (BᵀAᵀ)ᵀ. On a GPU it is torch's.
+
+    >>> product(torch.ones(1, 2), torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[4.0, 6.0]]
+    """
+    if A.device.type != "cpu":
+        return A @ B
+    from scipy.linalg import blas
+
+    multiply = blas.sgemm if A.dtype == torch.float32 else blas.dgemm
+    return torch.from_numpy(multiply(1.0, B.contiguous().numpy().T, A.contiguous().numpy().T).T)
+
+
+def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
+    """G += ±VᵀV, in the lower triangle."""
+    from scipy.linalg import blas
+
+    update = blas.ssyrk if G.dtype == torch.float32 else blas.dsyrk
+    update(sign, V.contiguous().numpy().T, beta=1.0, c=G.numpy().T, overwrite_c=1, lower=0)
+
+
+def gram(X: Tensor) -> Tensor:
+    """Return XᵀX, of which only the lower triangle is valid. On a GPU it is torch's."""
+    if X.device.type != "cpu":
+        return X.T @ X
+    G = X.new_zeros(X.shape[1], X.shape[1])
+    add_gram(G, X, 1)
+    return G
+
+
+def factorise(L: Tensor) -> bool:
+    """Replace a lower triangle by its Cholesky factor; False where it is not positive definite."""
+    from scipy.linalg import lapack
+
+    potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
+    return bool(potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0)
