@@ -41,7 +41,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         suits any feature matrix. "linear" is lighter, for features from a good pre-trained network. The paper's
         layers need the task at test time to be accurate.
     width : int, default=None
-        Nodes of the last hidden layer; more are more accurate and slower. None: by the number of features.
+        Nodes of the last hidden layer; more are more accurate and slower. None: by the number of features. For
+        pictures, random nodes beside the features of the network; 0 is none.
     rule : {"analytic", "gradient", "ewc"}, default="analytic"
         How the output layer learns. The analytic rule equals training on everything at once, and can forget and
         merge exactly. The others are the paper's.

@@ -48,7 +48,9 @@ class Config:
     # ones, which are often of writing, are not (results/innate/h200.jsonl has both on held-back training pictures).
     flips: bool | None = None
     # Algorithm 1. None means the value of the preset.
-    width: int | None = None  # nodes of the last hidden layer; by the number of inputs when None
+    # Nodes of the last hidden layer; by the number of inputs when None. For the innate encoders, random nodes beside
+    # the features of the network, or 0 for none.
+    width: int | None = None
     layers: str | None = None  # groups x nodes per layer, such as 10x10,10x10,200x10
     activation: str | None = None  # relu, tanh or sigmoid
     standardise: str | None = None  # auto, feature, common, intensity or none
@@ -112,8 +114,9 @@ class Config:
         if not 0 <= self.holdout < 1:
             raise ConfigurationError(f"holdout is a share of the samples and must be in [0, 1), not {self.holdout}.")
         self.class_weights()
-        if self.width is not None and self.width < 1:
-            raise ConfigurationError(f"The width must be at least 1, not {self.width}.")
+        least = 1 if self.encoder in PRESETS else 0
+        if self.width is not None and self.width < least:
+            raise ConfigurationError(f"The width must be at least {least}, not {self.width}.")
         if self.epochs < 0 or self.batch_size < 1 or (self.initial_samples or 1) < 1:
             raise ConfigurationError(
                 "epochs must not be negative, and batch_size and initial_samples must be at least 1."
@@ -208,7 +211,8 @@ class Config:
         return {name: getattr(self, name) for name in (*names, "direct")}
 
     def _dense_settings(self) -> list[str]:
-        return [name for name, value in self.encoder_overrides().items() if value is not None]
+        """Return the settings that only dense encoders have."""
+        return [name for name, value in self.encoder_overrides().items() if value is not None and name != "width"]
 
     def rule_config(self) -> RuleConfig:
         return RuleConfig(**{setting.name: getattr(self, setting.name) for setting in fields(RuleConfig)})

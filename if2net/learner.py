@@ -860,7 +860,8 @@ class IF2Net:
 
     def _new_encoder(self, features: int) -> Encoder:
         if self.config.shape is not None:
-            return InnateEncoder(InnateConfig.of(self.config.encoder, self.config.shape, self.config.flips))
+            settings = self.config
+            return InnateEncoder(InnateConfig.of(settings.encoder, self.config.shape, settings.flips, settings.width))
         config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
         return DenseEncoder(config, self.config.seed)
 
@@ -869,7 +870,9 @@ class IF2Net:
         if self.encoder is not None or self.config.encoder != "auto":
             return self.config
         theirs = other.config
-        return replace(self.config, encoder=theirs.encoder, image_shape=theirs.image_shape, flips=theirs.flips)
+        given = {name: getattr(theirs, name) for name in ("encoder", "image_shape", "flips")}
+        width = theirs.width if self.config.width is None else self.config.width
+        return replace(self.config, **given, width=width)
 
     def _started_encoder(self, X: Samples, weights: Tensor | None = None) -> Encoder:
         """Return a new encoder, frozen with the scale of X."""

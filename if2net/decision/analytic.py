@@ -17,7 +17,7 @@ from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.row_space import row_space
-from if2net.decision.statistics import Rows, Statistics, one_hot, rows_per_sample
+from if2net.decision.statistics import Rows, Statistics, one_hot
 from if2net.errors import InputError
 from if2net.interrupts import uninterrupted
 
@@ -141,10 +141,9 @@ class Analytic(DecisionLayer):
         fresh = inverse is not None and beta is not None and self._is_fresh(inverse, rows)
         if inverse is not None and beta is not None and fresh:
             beta = pad(beta, (0, classes - beta.shape[1]))
-            missing = -(rows @ beta)
             targets = one_hot(y, classes, beta.dtype)
-            missing[:: rows_per_sample(V, y)] += targets if weights is None else targets * weights.sqrt()[:, None]
-            beta = beta + inverse.grow(rows).to(beta.dtype) @ missing
+            targets = targets if weights is None else targets * weights.sqrt().to(targets.dtype)[:, None]
+            beta = beta + inverse.grow(rows).to(beta.dtype) @ (targets - rows @ beta)
         self.grow(classes)
         self.add(V, y, held, weights)
         self._keeps_factor = True

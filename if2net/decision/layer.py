@@ -17,7 +17,7 @@ from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.projector import free_share, projector
-from if2net.decision.statistics import MOST_SAMPLES, MOST_WEIGHT, Statistics, rows_per_sample
+from if2net.decision.statistics import MOST_SAMPLES, MOST_WEIGHT, Statistics
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
 
@@ -26,8 +26,7 @@ from if2net.errors import ConfigurationError, ModelFileError
 CHOOSING_FEATURES = 2048
 
 # V, the class (column of Q) of each sample, the mask of the held-out samples, and the weights of the samples, or None
-# where they have none. A sample has one row of V, or, for the analytic rule, the same number of rows as every other:
-# see `rows_per_sample`.
+# where they have none.
 Block = tuple[Tensor, Tensor, Tensor, Tensor | None]
 # What a rule reports while it works: task, epoch, loss and tr(P)/S.
 Progress = dict[str, float]
@@ -232,11 +231,11 @@ class DecisionLayer(ABC):
     def _held_part(
         self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Return what `held` counts of a block: the first row of each held-out sample.
+        """Return what `held` counts of a block: the rows of the held-out samples.
 
         On a GPU that is all rows with a mask: selecting the rows would make the host wait for their number.
         """
-        some = V[:: rows_per_sample(V, y), self.features]
+        some = V[:, self.features]
         if V.device.type == "cuda":
             return some, y, held, weights
         rows = held.nonzero().flatten()

@@ -16,7 +16,7 @@ from if2net.decision.symmetric import symmetric_product
 TIMES = 10
 # Directions beyond one per sample, which make sure that none is missed.
 MORE = 8
-# This share of tr(G) may be outside the directions; there is more where a sample has several rows.
+# This share of tr(G) may be outside the directions; there is more where samples are nameless.
 OUTSIDE = 1e-4
 
 

@@ -23,10 +23,7 @@ WIDE = 2048
 
 
 class Rows(NamedTuple):
-    """Samples as rows V, their classes and their weights, which are all 1 if None.
-
-    A sample may have further rows, which follow its first one and count in G alone.
-    """
+    """Samples as rows V, their classes and their weights, which are all 1 if None."""
 
     V: Tensor
     y: Tensor
@@ -36,18 +33,12 @@ class Rows(NamedTuple):
     def squares(self) -> Tensor:
         """The weighted sum of all squared features."""
         squares = self.V.double().square().sum(dim=1)
-        return squares.sum() if self.weights is None else squares @ self.weights_of_rows
-
-    @property
-    def weights_of_rows(self) -> Tensor:
-        """The weight of each row of V."""
-        assert self.weights is not None
-        return self.weights.repeat_interleave(rows_per_sample(self.V, self.y))
+        return squares.sum() if self.weights is None else squares @ self.weights
 
     @property
     def scaled(self) -> Tensor:
         """V with each row times the root of its weight, so that its Gram matrix is VᵀWV."""
-        return self.V if self.weights is None else self.V * self.weights_of_rows.sqrt().to(self.V.dtype)[:, None]
+        return self.V if self.weights is None else self.V * self.weights.sqrt().to(self.V.dtype)[:, None]
 
 
 class Statistics:
@@ -171,10 +162,7 @@ class Statistics:
         self.keep(torch.tensor([other for other in range(self.classes) if other != column], device=self._Q.device))
 
     def add(self, V: Tensor, y: Tensor, mask: Tensor | None = None, weights: Tensor | None = None) -> None:
-        """Count samples V of the classes y; with a mask, only those that it selects.
-
-        A sample may have further rows, which follow its first one and count in G alone.
-        """
+        """Count samples V of the classes y; with a mask, only those that it selects."""
         if len(V):
             self._wait(self._counted(V, y, mask, weights, 1))
 
@@ -343,8 +331,7 @@ def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:
 def _with_class_sums(Q: Tensor, rows: Rows, sign: int) -> Tensor:
     """Return Q ± VᵀWY, each sample added to its class, always in the same order: a copy where the rows are few."""
     few, y = _few(rows, len(Q)), rows.y
-    V = rows.V[:: rows_per_sample(rows.V, y)]
-    V = V.double() if few else V
+    V = rows.V.double() if few else rows.V
     if rows.weights is not None:
         V = V * rows.weights.to(V.dtype)[:, None]
     result = Q.to(V.dtype, copy=True) if few else Q
@@ -354,11 +341,6 @@ def _with_class_sums(Q: Tensor, rows: Rows, sign: int) -> Tensor:
         present, place = y.unique(return_inverse=True)
         result[:, present] += V.new_zeros(len(present), V.shape[1]).index_add_(0, place, V, alpha=sign).T
     return result.to(Q.dtype)
-
-
-def rows_per_sample(V: Tensor, y: Tensor) -> int:
-    """Return how many rows of V each sample has. The first one has its label, and the others have the target zero."""
-    return max(1, len(V) // max(1, len(y)))
 
 
 def one_hot(y: Tensor, classes: int, dtype: torch.dtype) -> Tensor:

@@ -59,7 +59,7 @@ def test_pictures_are_predicted(tmp_path):
     net = IF2Net(ridge=0.01, device="cpu").learn(X, y)
     to_predictor(net, tmp_path / "small.if2", int8=True)
     assert load(tmp_path / "small.if2").predict(X).tolist() == net.predict(X).tolist()
-    assert (tmp_path / "small.if2").stat().st_size < 60_000
+    assert (tmp_path / "small.if2").stat().st_size < 100_000
 
 
 def test_files_are_small_and_eight_bits_cost_little_accuracy(digits, tmp_path):

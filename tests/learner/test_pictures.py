@@ -34,13 +34,14 @@ def test_pictures_get_the_innate_encoder_and_rows_the_wide_one(learned, data):
     X, y = data
     assert (learned.config.encoder, learned.config.image_shape) == ("innate", "24x25x3")
     assert (learned.predict(X) == y).all()
+    assert learned.encoder.width == 8193
     assert learned.samples == 36
     assert IF2Net(device="cpu").learn(np.eye(4), [0, 0, 1, 1]).config.encoder == "wide"
 
 
 def test_dense_encoders_take_pictures_as_rows(data):
     X, y = data
-    for settings in ({"encoder": "wide"}, {"width": 50}, {"encoder": "linear"}):
+    for settings in ({"encoder": "wide"}, {"scale": 0.5}, {"encoder": "linear"}):
         net = IF2Net(device="cpu", **settings).learn(X, y)
         assert net.config.encoder in ("wide", "linear")
         np.testing.assert_array_equal(scores(net, X), scores(net, X.reshape(36, -1)))
@@ -93,8 +94,10 @@ def test_forgotten_pictures_leave_nothing_behind(data):
 
 def test_learners_of_pictures_merge(learned, data):
     X, y = data
-    merged = learned.fork().learn(X[::2], y[::2]).merge(learned.fork().learn(X[1::2], y[1::2]))
+    merged = IF2Net(device="cpu").learn(X[::2], y[::2]).merge(IF2Net(device="cpu", seed=1).learn(X[1::2], y[1::2]))
     np.testing.assert_allclose(scores(merged, X[:5]), scores(learned, X[:5]), atol=1e-3)
+    with pytest.raises(InputError, match="different encoders"):
+        merged.merge(IF2Net(width=0, device="cpu").learn(X, y))
     new = IF2Net(device="cpu").merge(learned)
     assert new.config.image_shape == "24x25x3"
     np.testing.assert_allclose(scores(new, X[:5]), scores(learned, X[:5]), atol=1e-4)
@@ -147,8 +150,11 @@ def test_a_generator_is_gathered_where_a_tweak_needs_several_passes():
 
 
 def test_settings_of_other_encoders_are_refused():
-    with pytest.raises(ConfigurationError, match="no setting width"):
-        Config(encoder="innate", width=100)
+    with pytest.raises(ConfigurationError, match="no setting scale"):
+        Config(encoder="innate", scale=0.5)
+    for encoder, width in (("innate", -1), ("wide", 0)):
+        with pytest.raises(ConfigurationError, match="at least"):
+            Config(encoder=encoder, width=width)
     with pytest.raises(ConfigurationError, match="image_shape"):
         Config(image_shape="28")
 

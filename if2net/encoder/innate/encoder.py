@@ -1,4 +1,4 @@
-"""The innate encoder as a learner uses it: rows of pixels in, features of the frozen network out."""
+"""The innate encoder as a learner uses it: rows of pixels in, features of the frozen network and random nodes out."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from if2net import memory
 from if2net.contents import Contents, Part
 from if2net.encoder.dense import Tweak
 from if2net.encoder.innate import weights
+from if2net.encoder.innate.nodes import RandomNodes
 from if2net.encoder.innate.training import SIZES
 from if2net.errors import InputError, ModelFileError
 from if2net.pictures import Shape
@@ -26,25 +28,45 @@ FULL_SCALES = (1, 16, 255, 4095, 65535)
 SIDES, SIDE = (24, 48), 32
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
 PICTURES = {"cpu": 128, "cuda": 1024}
+# Random nodes beside the features of a network. The small one then has 8,192 features, as many as the default encoder
+# for rows. The large one has more than that without them.
+NODES = {"small": 4352, "large": 0}
 
 
 @dataclass(frozen=True)
 class InnateConfig:
-    """The size of the network, the shape of the pictures, and whether their mirror images are used as well."""
+    """The size of the network, the shape of the pictures, whether their mirror images are used, and random nodes."""
 
     size: str
     shape: Shape
     flips: bool = True
+    nodes: int = 0
     tweaked: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, name: str, shape: Shape, flips: bool | None) -> InnateConfig:
+    def of(cls, name: str, shape: Shape, flips: bool | None, nodes: int | None = None) -> InnateConfig:
         """Return the encoder of this name. Without a choice, mirror images are used for colour pictures."""
-        return cls(INNATE[name], shape, shape[2] > 1 if flips is None else flips)
+        size = INNATE[name]
+        flips = shape[2] > 1 if flips is None else flips
+        return cls(size, shape, flips, NODES[size] if nodes is None else nodes)
+
+    @property
+    def features(self) -> int:
+        """The number of features of the network."""
+        return SIZES[self.size][0].features
 
     def width(self, inputs: int) -> int:
-        """Return S, the number of columns of V: the features of the network, and a column of ones."""
-        return SIZES[self.size][0].features + 1
+        """Return S, the number of columns of V: the nodes, the features of the network, and a column of ones."""
+        return self.nodes + self.features + 1
+
+    def check_memory(self, dtype: torch.dtype, device: torch.device) -> None:
+        """Raise an error if G would take more memory than the device has."""
+        needed, there = dtype.itemsize * self.width(0) ** 2, memory.total(device)
+        if needed > there:
+            raise InputError(
+                f"Learning with {self.nodes:,} random nodes takes more than {needed / 1e9:,.1f} GB of memory, and "
+                f"there are {there / 1e9:,.1f} GB; set a smaller width, such as {NODES['small']}, or 0 for none."
+            )
 
     def layer_shapes(self, inputs: int) -> list[tuple[int, int]]:
         """Return nothing: there are no random layers."""
@@ -52,28 +74,32 @@ class InnateConfig:
 
     def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
         """Return what `InnateEncoder.tensors` yields."""
-        return {
+        parts = {
             "encoder.innate": Part((32,), torch.uint8, least=0),
             "encoder.full": Part((1,), dtype, least=min(FULL_SCALES), most=max(FULL_SCALES)),
         }
+        if self.nodes:
+            parts["encoder.signs"] = Part(RandomNodes.shape(self.features, self.nodes), torch.int8, least=-1, most=1)
+        return parts
 
 
 @dataclass
 class InnateEncoder:
     """An encoder from pictures to features of a network that has seen drawings only.
 
-    It takes nothing from the first data but the largest value that a pixel can have. With flips, the representation
-    of a picture is the mean over the picture and its mirror image.
+    It takes nothing from the first data but the largest value that a pixel can have. With flips, the features of a
+    picture are the mean over the picture and its mirror image. Random nodes of these features come before them.
 
-    >>> encoder = InnateEncoder(InnateConfig("small", (28, 28, 1)))
+    >>> encoder = InnateEncoder(InnateConfig("small", (28, 28, 1), nodes=1000))
     >>> X = torch.rand(4, 784)
     >>> encoder.start(X)
     >>> encoder.encode(X, []).shape
-    torch.Size([4, 3841])
+    torch.Size([4, 4841])
     """
 
     config: InnateConfig
     full: Tensor | None = None  # the largest value that a pixel can have
+    nodes: RandomNodes | None = None
     # `check` knows the range of the values, so sizes that are usual are not needed.
     usual: ClassVar[None] = None
     clips: ClassVar[bool] = False
@@ -95,7 +121,10 @@ class InnateEncoder:
                 f"These pictures have values from {lowest:g} to {highest:g}; scale them to values from 0 to 1, or "
                 "give whole numbers from 0 to 255. Give other data as rows, with X.reshape(len(X), -1)."
             )
+        self.config.check_memory(X.dtype, X.device)
         self.full = X.new_tensor([next(scale for scale in FULL_SCALES if highest <= scale)])
+        if self.config.nodes:
+            self.nodes = RandomNodes.draw(self.config.features, self.config.nodes).to(X.device)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
         """Return no tweak, which this encoder does not have."""
@@ -107,23 +136,11 @@ class InnateEncoder:
 
     def encoding(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
         """Return `encode` as a function for many batches."""
-        return lambda X: _with_constant(torch.cat([views.mean(dim=1) for views in self._views(X)]), 1)
+        return lambda X: torch.cat([self._represented(part) for part in X.split(PICTURES[X.device.type])])
 
     def counting(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
-        """Return a function like `encoding`. With flips, each row is followed by half the difference of both views.
-
-        Rows v and w with one target count as their mean with this target and (v − w)/2 with the target zero: for half
-        the sums of vvᵀ and wwᵀ, and of v and w, that is the same.
-        """
-        if not self.config.flips:
-            return self.encoding(tweak)
-
-        def rows(X: Tensor) -> Tensor:
-            pairs = torch.cat(list(self._views(X)))
-            means, halves = pairs.mean(dim=1), (pairs[:, 0] - pairs[:, 1]) / 2
-            return torch.stack([_with_constant(means, 1), _with_constant(halves, 0)], dim=1).flatten(0, 1)
-
-        return rows
+        """Return the function whose rows are counted: here the same as `encoding`."""
+        return self.encoding(tweak)
 
     def fits(self, X: Tensor) -> Tensor:
         """Return, as a tensor on the device, whether X can be encoded."""
@@ -141,14 +158,18 @@ class InnateEncoder:
         )
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the hash of the weights, which are themselves part of the package, and the scale of the values."""
+        """Yield the hash of the weights, which are part of the package, the scale of the values, and the nodes."""
         yield "encoder.innate", self._hash
         yield "encoder.full", self._full
+        if self.nodes is not None:
+            yield "encoder.signs", self.nodes.signs
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         if not torch.equal(tensors["encoder.innate"].cpu(), self._hash):
             raise ModelFileError("It needs another innate encoder than the one of this version of if2net.")
         self.full = tensors["encoder.full"]
+        if self.config.nodes:
+            self.nodes = RandomNodes(tensors["encoder.signs"], self.config.features, self.config.nodes)
 
     @property
     def _hash(self) -> Tensor:
@@ -164,23 +185,23 @@ class InnateEncoder:
         """Return whether X has fractions of at most 1 where whole numbers up to 255 are expected."""
         return (self._full > 1) & (highest <= 1) & (X.round() != X).any()
 
-    def _views(self, X: Tensor) -> Iterator[Tensor]:
-        """Yield features by picture and view."""
-        network = weights.shipped(self.config.size, X.device)
-        for part in X.split(PICTURES[X.device.type]):
-            pictures = self._pictures(part)
-            views = [pictures, pictures.flip(3)] if self.config.flips else [pictures]
-            # With TF32, a picture would have noticeably different features on a GPU and on a CPU.
-            with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
-                features = [network.rows(view) for view in views]
-            yield torch.stack(features, dim=1).to(X.dtype)
+    def _represented(self, X: Tensor) -> Tensor:
+        """Return V of a few pictures."""
+        features = self._features(X)
+        parts = [features] if self.nodes is None else [self.nodes(features), features]
+        return torch.cat([*parts, torch.ones_like(features[:, :1])], dim=1)
+
+    def _features(self, X: Tensor) -> Tensor:
+        """Return the features of the network; with flips, their mean over both views."""
+        network, pictures = weights.shipped(self.config.size, X.device), self._pictures(X)
+        views = [pictures, pictures.flip(3)] if self.config.flips else [pictures]
+        # With TF32, a picture would have noticeably different features on a GPU and on a CPU.
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+            features = [network.rows(view) for view in views]
+        return torch.stack(features).mean(dim=0).to(X.dtype)
 
     def _pictures(self, X: Tensor) -> Tensor:
         pictures = (X / self._full).float().view(-1, *self.config.shape).permute(0, 3, 1, 2)
         if all(SIDES[0] <= side <= SIDES[1] for side in self.config.shape[:2]):
             return pictures
         return F.interpolate(pictures, (SIDE, SIDE), mode="bilinear", antialias=True)
-
-
-def _with_constant(V: Tensor, value: float) -> Tensor:
-    return F.pad(V, (0, 1), value=value)

@@ -38,13 +38,25 @@ def test_a_picture_and_its_mirror_image_have_the_same_representation(pictures):
     assert not torch.allclose(without.encode(mirrored, []), without.encode(pictures, []), atol=0.1)
 
 
-def test_counted_rows_have_the_sums_of_both_views(pictures):
+def test_features_are_the_mean_of_both_views(pictures):
     mirrored = pictures.view(-1, 28, 28).flip(2).reshape(6, 784)
     one_view = started(pictures, flips=False)
-    V, W = one_view.encode(pictures, []), one_view.encode(mirrored, [])
-    rows = started(pictures).counting([])(pictures)
-    torch.testing.assert_close(rows.T @ rows, (V.T @ V + W.T @ W) / 2, rtol=1e-3, atol=1e-2)
-    torch.testing.assert_close(rows[::2], (V + W) / 2)
+    both = (one_view.encode(pictures, []) + one_view.encode(mirrored, [])) / 2
+    torch.testing.assert_close(started(pictures).encode(pictures, []), both)
+
+
+def test_random_nodes_come_before_the_features_and_depend_on_nothing_else(pictures):
+    plain, wide = started(pictures), started(pictures[:1], nodes=5000)
+    V, features = wide.encode(pictures, []), plain.encode(pictures, [])
+    assert V.shape == (6, 5000 + 3841)
+    torch.testing.assert_close(V[:, 5000:], features)
+    torch.testing.assert_close(V[:, :5000], wide.nodes(features[:, :-1]))
+    assert torch.equal(wide.nodes.signs, started(pictures, nodes=5000).nodes.signs)
+
+
+def test_more_nodes_than_memory_are_refused(pictures):
+    with pytest.raises(InputError, match="smaller width"):
+        started(pictures, nodes=10**7)
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (8, 8, 1), (28, 20, 3), (64, 64, 3)])
