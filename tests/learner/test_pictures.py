@@ -6,8 +6,12 @@ import torch
 
 from if2net import IF2NetClassifier, load
 from if2net.config import Config
+from if2net.encoder.presets import MOST_INPUTS
 from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
+
+# Fewer nodes than the default, so that the tests take less time.
+CPU = {"device": "cpu", "width": 500}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +27,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def learned(data):
-    return IF2Net(device="cpu").learn(*data)
+    return IF2Net(**CPU).learn(*data)
 
 
 def scores(net, X):
@@ -34,14 +38,19 @@ def test_pictures_get_the_innate_encoder_and_rows_the_wide_one(learned, data):
     X, y = data
     assert (learned.config.encoder, learned.config.image_shape) == ("innate", "24x25x3")
     assert (learned.predict(X) == y).all()
-    assert learned.encoder.width == 8193
+    assert learned.encoder.width == 500 + 3841
     assert learned.samples == 36
     assert IF2Net(device="cpu").learn(np.eye(4), [0, 0, 1, 1]).config.encoder == "wide"
 
 
+def test_a_picture_has_as_many_features_as_the_default_encoder_has_at_most(data):
+    net = IF2Net(device="cpu").learn(data[0][:4], data[1][::9])
+    assert net.encoder.width == MOST_INPUTS + 1
+
+
 def test_dense_encoders_take_pictures_as_rows(data):
     X, y = data
-    for settings in ({"encoder": "wide"}, {"scale": 0.5}, {"encoder": "linear"}):
+    for settings in ({"encoder": "wide", "width": 50}, {"scale": 0.5, "width": 50}, {"encoder": "linear"}):
         net = IF2Net(device="cpu", **settings).learn(X, y)
         assert net.config.encoder in ("wide", "linear")
         np.testing.assert_array_equal(scores(net, X), scores(net, X.reshape(36, -1)))
@@ -64,7 +73,7 @@ def test_every_form_of_the_same_pictures_gives_the_same_scores(learned, data, fo
 def test_flat_rows_need_their_shape(learned, data):
     X, y = data
     rows = X.reshape(36, -1)
-    classifier = IF2NetClassifier(device="cpu", config={"image_shape": (24, 25, 3)}).fit(rows, y)
+    classifier = IF2NetClassifier(**CPU, config={"image_shape": (24, 25, 3)}).fit(rows, y)
     np.testing.assert_allclose(classifier.decision_function(rows[:5]), scores(learned, X[:5]), atol=1e-4)
     with pytest.raises(InputError, match="needs pictures"):
         IF2Net(encoder="innate", device="cpu").learn(rows, y)
@@ -74,7 +83,7 @@ def test_flat_rows_need_their_shape(learned, data):
 
 def test_a_classifier_is_saved_without_the_weights_and_loaded(data, tmp_path):
     X, y = data
-    classifier = IF2NetClassifier(device="cpu").fit(X, y)
+    classifier = IF2NetClassifier(**CPU).fit(X, y)
     classifier.save(tmp_path / "model.if2")
     again = load(tmp_path / "model.if2", device="cpu")
     assert again.get_params()["encoder"] == "innate"
@@ -86,15 +95,15 @@ def test_a_classifier_is_saved_without_the_weights_and_loaded(data, tmp_path):
 def test_forgotten_pictures_leave_nothing_behind(data):
     X, y = data
     rest = np.arange(36) % 3 > 0
-    both = IF2Net(device="cpu", ridge=0.1).learn(X, y).forget(X[~rest], y[~rest])
+    both = IF2Net(**CPU, ridge=0.1).learn(X, y).forget(X[~rest], y[~rest])
     np.testing.assert_allclose(
-        scores(both, X), scores(IF2Net(device="cpu", ridge=0.1).learn(X[rest], y[rest]), X), atol=1e-4
+        scores(both, X), scores(IF2Net(**CPU, ridge=0.1).learn(X[rest], y[rest]), X), atol=1e-4
     )
 
 
 def test_learners_of_pictures_merge(learned, data):
     X, y = data
-    merged = IF2Net(device="cpu").learn(X[::2], y[::2]).merge(IF2Net(device="cpu", seed=1).learn(X[1::2], y[1::2]))
+    merged = IF2Net(**CPU).learn(X[::2], y[::2]).merge(IF2Net(**CPU, seed=1).learn(X[1::2], y[1::2]))
     np.testing.assert_allclose(scores(merged, X[:5]), scores(learned, X[:5]), atol=1e-3)
     with pytest.raises(InputError, match="different encoders"):
         merged.merge(IF2Net(width=0, device="cpu").learn(X, y))
@@ -105,17 +114,17 @@ def test_learners_of_pictures_merge(learned, data):
 
 def test_batches_of_pictures_are_learned_as_one_task(learned, data):
     X, y = data
-    net = IF2Net(device="cpu").learn((X[part], y[part]) for part in np.split(np.arange(36), 3))
+    net = IF2Net(**CPU).learn((X[part], y[part]) for part in np.split(np.arange(36), 3))
     np.testing.assert_allclose(scores(net, X[:5]), scores(learned, X[:5]), atol=1e-3)
 
 
 def test_a_few_pictures_update_a_model_as_if_it_had_learned_them_at_once(data, monkeypatch):
     monkeypatch.setattr("if2net.decision.analytic.NEW_SHARE", 1.0)
     X, y = data
-    net = IF2Net(device="cpu", ridge=0.1).learn(X[1:], y[1:]).learn(X[:1], y[:1])
+    net = IF2Net(**CPU, ridge=0.1).learn(X[1:], y[1:]).learn(X[:1], y[:1])
     _ = net.scores(X[:1])
     net.learn(X[:2], y[:2])
-    expected = IF2Net(device="cpu", ridge=0.1).learn(np.concatenate([X, X[:2]]), np.concatenate([y, y[:2]]))
+    expected = IF2Net(**CPU, ridge=0.1).learn(np.concatenate([X, X[:2]]), np.concatenate([y, y[:2]]))
     np.testing.assert_allclose(scores(net, X), scores(expected, X), atol=1e-2)
 
 
