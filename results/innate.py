@@ -1,9 +1,11 @@
 """The innate encoders on whole data sets: mirror images on held-back pictures, then the test, once per class order.
 
 FOLDER has two files per data set, such as fashion-mnist.train.npz and fashion-mnist.test.npz, each with pictures X
-(N×H×W or N×H×W×3 bytes) and numbers of classes y.
+(N×H×W or N×H×W×3 bytes) and numbers of classes y. With --features, the outputs of the networks come from the folder
+of `results/innate_features.py`, in float16, and everything else is computed as usual.
 
-usage: python results/innate.py FOLDER [--device cuda] [--out FILE]
+usage: python results/innate.py FOLDER [--features FOLDER] [--encoder innate] [--data NAME] [--tasks N] [--orders N]
+                                [--flips true] [--device cuda] [--out FILE]
 """
 
 from __future__ import annotations
@@ -15,15 +17,39 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from if2net.encoder import INNATE
-from if2net.files import write_text
+from if2net.encoder.innate import weights
 from if2net.learner import IF2Net
 
 # Data set → numbers of tasks.
 TASKS = {"mnist": (5,), "fashion-mnist": (5,), "cifar10": (5,), "cifar100": (10, 20, 50, 100)}
 ORDERS = 5
 Arrays = tuple[np.ndarray, np.ndarray]
+
+
+class Remembered:
+    """A network whose outputs for the pictures of a data set have been computed before."""
+
+    def __init__(self, features: Path, folder: Path, data: str, size: str) -> None:
+        self.rows_of: list[np.ndarray] = []
+        self.places: dict[int, tuple[int, int, int]] = {}
+        for part, name in enumerate(("train", "test")):
+            self.rows_of.append(np.load(features / f"{data}.{name}.{size}.npy", mmap_mode="r"))
+            X = np.load(folder / f"{data}.{name}.npz")["X"]
+            for view, pictures in enumerate((X, X[:, :, ::-1])):
+                for place, picture in enumerate(pictures):
+                    self.places[hash(picture.tobytes())] = part, place, view
+
+    def rows(self, pictures: Tensor) -> Tensor:
+        found = [
+            self.places[hash(picture.tobytes())] if picture.any() else (0, 0, 0)  # zeros fill up a block
+            for picture in (pictures * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
+        ]
+        rows = np.stack([self.rows_of[part][place, view] for part, place, view in found])
+        return torch.from_numpy(rows).float()
 
 
 def percent(net: IF2Net, X: np.ndarray, y: np.ndarray) -> float:
@@ -47,33 +73,49 @@ def streamed(train: Arrays, test: Arrays, tasks: int, order: int, **settings: An
     return percent(net, *test)
 
 
-def rows(folder: Path, device: str) -> Iterator[dict[str, Any]]:
-    for name, numbers in TASKS.items():
-        train, test = (
-            (split["X"], split["y"].astype(int))
-            for split in (np.load(folder / f"{name}.{s}.npz") for s in ("train", "test"))
-        )
-        for encoder in INNATE:
-            both = {flips: held_back(train, encoder=encoder, device=device, flips=flips) for flips in (True, False)}
-            for flips, accuracy in both.items():
-                yield {"kind": "held back", "data": name, "encoder": encoder, "flips": flips, "accuracy": accuracy}
-            settings = {"encoder": encoder, "device": device, "flips": max(both, key=lambda flips: both[flips])}
-            for tasks in numbers:
-                accuracies = [streamed(train, test, tasks, order, **settings) for order in range(ORDERS)]
-                yield {"kind": "product", "data": name, "tasks": tasks, "accuracy": accuracies, "settings": settings}
+def read(folder: Path, data: str, part: str) -> Arrays:
+    found = np.load(folder / f"{data}.{part}.npz")
+    return found["X"], found["y"].astype(int)
+
+
+def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    for name in arguments.data or TASKS:
+        train, test = (read(arguments.folder, name, part) for part in ("train", "test"))
+        for encoder in arguments.encoder or INNATE:
+            if arguments.features:
+                network: Any = Remembered(arguments.features, arguments.folder, name, INNATE[encoder])
+                weights.shipped = lambda size, device, network=network: network
+            facts = {"data": name, "encoder": encoder, "remembered": arguments.features is not None}
+            settings = {"encoder": encoder, "device": arguments.device, "width": arguments.width}
+            both = {}
+            if arguments.flips is None:
+                both = {flips: held_back(train, **settings, flips=flips) for flips in (True, False)}
+                for flips, accuracy in both.items():
+                    yield facts | {"kind": "held back", "flips": flips, "accuracy": accuracy}
+            settings["flips"] = max(both, key=lambda flips: both[flips]) if both else arguments.flips == "true"
+            for tasks in arguments.tasks or TASKS[name]:
+                orders = range(arguments.orders)
+                accuracies = [streamed(train, test, tasks, order, **settings) for order in orders]
+                yield facts | {"kind": "product", "tasks": tasks, "accuracy": accuracies, "settings": settings}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--features", type=Path)
+    parser.add_argument("--encoder", nargs="*", choices=INNATE)
+    parser.add_argument("--data", nargs="*", choices=TASKS)
+    parser.add_argument("--tasks", nargs="*", type=int)
+    parser.add_argument("--orders", type=int, default=ORDERS)
+    parser.add_argument("--width", type=int)
+    parser.add_argument("--flips", choices=("true", "false"), help="without it, held-back pictures decide")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "rows.jsonl")
     arguments = parser.parse_args()
-    lines = []
-    for row in rows(arguments.folder, arguments.device):
-        lines.append(json.dumps(row) + "\n")
-        print(lines[-1], end="", flush=True)
-    write_text(arguments.out, "".join(lines))
+    with arguments.out.open("a") as out:
+        for row in rows(arguments):
+            for file in (out, None):
+                print(json.dumps(row), file=file, flush=True)
 
 
 if __name__ == "__main__":

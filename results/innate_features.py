@@ -1,0 +1,50 @@
+"""The features of the innate encoders for whole data sets, computed once for `results/innate_readouts.py`.
+
+FOLDER has the pictures, as for `results/innate.py`. OUT gets one file per data set, part and size, such as
+fashion-mnist.train.small.npy: float16, pictures × views (plain, mirrored) × features.
+
+usage: python results/innate_features.py FOLDER OUT SIZE DATA [--parts train test] [--bfloat16]
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from if2net.encoder.innate import weights
+
+PICTURES = 128
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("size", choices=weights.HASHES)
+    parser.add_argument("data")
+    parser.add_argument("--parts", nargs="+", default=["train", "test"])
+    parser.add_argument("--bfloat16", action="store_true")
+    arguments = parser.parse_args()
+    network = weights.shipped(arguments.size, torch.device("cpu"))
+    for part in arguments.parts:
+        X = np.load(arguments.folder / f"{arguments.data}.{part}.npz")["X"]
+        pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
+        path = arguments.out / f"{arguments.data}.{part}.{arguments.size}.npy"
+        partial = path.with_suffix(".partial.npy")
+        shape = (len(pictures), 2, network.plan.features)
+        features = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
+        for first in range(0, len(pictures), PICTURES):
+            some = pictures[first : first + PICTURES].float() / 255
+            with torch.autocast("cpu", torch.bfloat16, enabled=arguments.bfloat16):
+                rows = torch.stack([network.rows(view) for view in (some, some.flip(3))], dim=1)
+            features[first : first + PICTURES] = rows.half().numpy()
+        features.flush()
+        partial.rename(path)
+        print(path.name, flush=True)
+
+
+if __name__ == "__main__":
+    main()
