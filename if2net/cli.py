@@ -24,6 +24,7 @@ from if2net.commands.learn import learn
 from if2net.commands.merge_models import fork, merge_models
 from if2net.commands.predict import predict
 from if2net.commands.rename import rename
+from if2net.commands.serve import serve
 from if2net.commands.undo import undo
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 from if2net.study.commands.images import features, pretrain
@@ -36,7 +37,7 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-YOURS = (learn, undo, predict, evaluate, info, rename, forget, fork, merge_models, export)
+YOURS = (learn, undo, predict, evaluate, info, rename, forget, fork, merge_models, export, serve)
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {"Your model": YOURS, "The study": STUDY}
 EXAMPLES = {
     learn: "if2net learn birds.if2 today/",
@@ -49,6 +50,7 @@ EXAMPLES = {
     fork: "if2net fork birds.if2 laboratory.if2",
     merge_models: "if2net merge-models joined.if2 birds.if2 laboratory.if2",
     export: "if2net export birds.if2 birds.onnx",
+    serve: "if2net serve birds.if2",
     run: "if2net run fashion-mnist-10/5 -m if2net -m ewc --data data/",
     merge: "if2net merge machine-1/ machine-2/ --out all/",
 }

@@ -114,6 +114,8 @@ class IF2Net:
         Names of the columns, where the samples came from a table or a data frame.
     backbone : dict or None
         The `text` and `identity` of the backbone, where the samples came from pictures.
+    log : dict or None
+        The `id` of the log of `if2net serve`, and the `position` of the last change in it that is part of the model.
 
     Examples
     --------
@@ -132,6 +134,7 @@ class IF2Net:
         self.config = config or Config.of(**settings)
         self.feature_names: list[str] | None = None
         self.backbone: dict[str, str] | None = None
+        self.log: dict[str, Any] | None = None
         self._state = State()
         self._lock = threading.RLock()
         forks.guard(self)
@@ -635,9 +638,17 @@ class IF2Net:
             other.feature_names, other.backbone = self.feature_names, self.backbone
         return other
 
-    def solve(self) -> IF2Net:
-        """Derive the output weights and the temperature now, and not at the first prediction; `save` stores them."""
+    def solve(self, *, novelty: bool = False) -> IF2Net:
+        """Derive the output weights and the temperature now, and not at the first prediction; `save` stores them.
+
+        Parameters
+        ----------
+        novelty : bool, default=False
+            Derive also what `novelty` and ``predict(unknown=...)`` need. It is not stored.
+        """
         self._solution(temperature=True)
+        if novelty:
+            self._with_novelty()
         return self
 
     def _with_novelty(self) -> tuple[Solution, Novelty]:
@@ -689,6 +700,7 @@ class IF2Net:
                 "merged": sorted(self._state.merged),
                 "feature_names": self.feature_names,
                 "backbone": self.backbone,
+                "log": self.log,
             }
             modelfile.write(path, tensors, header, keep_old)
 
@@ -696,7 +708,18 @@ class IF2Net:
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
         """Read a learner from a file that `save` has written."""
         resolve_device(device)
-        tensors, header = modelfile.read(path)
+        return cls._read(*modelfile.read(path), path, device)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, name: str, device: str = "auto") -> IF2Net:
+        """Read a learner from the content of such a file. Errors call it `name`."""
+        resolve_device(device)
+        return cls._read(*modelfile.read_bytes(content, name), name, device)
+
+    @classmethod
+    def _read(
+        cls, tensors: dict[str, Tensor], header: dict[str, Any], path: str | os.PathLike[str], device: str
+    ) -> IF2Net:
         if header.get("kind") == "backbone":
             raise ModelFileError(f"{path} holds a backbone, not a model; give it as the backbone of a new model.")
         if header.get("kind") == "innate":
@@ -709,6 +732,7 @@ class IF2Net:
             net.restore(rounding.exact(tensors) if only else tensors, labels, header["tasks"], only)
             net._state = replace(net._state, identity=header["identity"], merged=frozenset(header["merged"]))
             net.feature_names, net.backbone = header["feature_names"], header["backbone"]
+            net.log = header.get("log")
             assert net.encoder is not None
             if net.feature_names is not None and len(set(net.feature_names)) != net.encoder.inputs:
                 raise ModelFileError("Its header does not name each feature.")
@@ -992,6 +1016,7 @@ class IF2Net:
 def _check_header(header: dict[str, Any]) -> None:
     """Raise an error unless the fields of the header of a model have the right types."""
     names, backbone, renamed = header.get("feature_names", 0), header.get("backbone", 0), header.get("renamed")
+    log = header.get("log")  # older files have none
     right = {
         "predicts_only": isinstance(header.get("predicts_only"), bool),
         "library": isinstance(header.get("library"), str),
@@ -1007,6 +1032,8 @@ def _check_header(header: dict[str, Any]) -> None:
         "feature_names": names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names)),
         "backbone": backbone is None
         or (isinstance(backbone, dict) and all(isinstance(backbone.get(key), str) for key in ("text", "identity"))),
+        "log": log is None
+        or (isinstance(log, dict) and isinstance(log.get("id"), str) and type(log.get("position")) is int),
     }
     for key, is_right in right.items():
         if not is_right:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import math
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,9 +68,23 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
     source = Path(path)
     if not source.is_file():
         raise ModelFileError(f"There is no model file at {source}; check the path.")
+    with _explaining(source), open(source, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ModelFileError(f"{source} is not a regular file; give an .if2 file.")
+        return _read(file, status.st_size, source)
+
+
+def read_bytes(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Do the same for the content of a model file. Errors call it `name`."""
+    with _explaining(name):
+        return _read(io.BytesIO(content), len(content), name)
+
+
+@contextmanager
+def _explaining(source: Path | str) -> Iterator[None]:
     try:
-        with open(source, "rb") as file:
-            return _read(file, source)
+        yield
     except OSError as error:
         raise ModelFileError(f"{source} cannot be read ({error.strerror}); check its permissions.") from error
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
@@ -78,13 +95,10 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
         ) from error
 
 
-def _read(file: IO[bytes], source: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode):
-        raise ModelFileError(f"{source} is not a regular file; give an .if2 file.")
+def _read(file: IO[bytes], size: int, source: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     length = file.read(8)
     header_bytes = int.from_bytes(length, "little")
-    if not 0 < header_bytes <= status.st_size - 8:
+    if not 0 < header_bytes <= size - 8:
         raise ModelFileError(f"{source} is not a model file, or it is cut short; give an .if2 file.")
     raw = file.read(header_bytes)
     entries = json.loads(raw)
@@ -100,7 +114,7 @@ def _read(file: IO[bytes], source: Path) -> tuple[dict[str, Tensor], dict[str, A
     checksum = metadata["checksum"]
     digest = hashlib.sha256(length + raw.replace(_stored(checksum), _stored(_BLANK), 1))
     tensors = {}
-    for name, (dtype, shape, bytes_) in _layout(entries, status.st_size - 8 - header_bytes).items():
+    for name, (dtype, shape, bytes_) in _layout(entries, size - 8 - header_bytes).items():
         content = bytearray(bytes_)
         if file.readinto(content) != bytes_:  # type: ignore[attr-defined]
             raise ValueError("it ends too early")

@@ -265,7 +265,7 @@ def table_to_learn(
         first = _first_piece(path, columns)
         if check_inputs:
             _check_classes(labels_of(first, columns), columns, classes)
-        whole = kind == "csv" and _are_whole(first[columns.names[-1]], classes)
+        whole = kind == "csv" and are_whole(first[columns.names[-1]], classes)
         if kind not in NAMED:
             return Table(path, columns, whole_labels=whole)
         notices = tuple(_notices(_names(path), columns, first, new=known is None, chosen=label is not None))
@@ -310,7 +310,7 @@ def _counts_rows(name: str, values: np.ndarray) -> bool:
     return bool((np.diff(values.astype(np.float64)) == 1).all())
 
 
-def _are_whole(labels: np.ndarray, classes: Sequence[Any]) -> bool:
+def are_whole(labels: np.ndarray, classes: Sequence[Any]) -> bool:
     """Whether labels that are text mean whole numbers: as the model's classes do, else as the first labels look."""
     if len(classes):
         return all(isinstance(label, int | np.integer) for label in classes)

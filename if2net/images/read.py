@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -74,18 +77,40 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
     The first frame of an animation is taken, transparent pixels become white, and the rotation that a camera has
     recorded is undone.
     """
-    try:
+    with _explaining(path):
         check_file(path)
-        with open(path, "rb") as file, _opened(file, path) as image:
-            image.draft("RGB", (framing.side, framing.side))  # a JPEG file is then decoded at about this scale
-            if image.width * image.height > LARGEST:
-                raise InputError(_too_large(path))
-            return _framed(_upright(_as_rgb(image, path)), framing)
+        with open(path, "rb") as file:
+            return _decoded(file, path, framing)
+
+
+def decode_image(content: bytes, name: str, framing: Framing, most_pixels: int) -> np.ndarray:
+    """Do the same for the content of a file, which errors call `name`, with fewer pixels than usual at most."""
+    with _explaining(name):
+        if not content:
+            raise InputError(f"{name} is empty; repair or remove it.")
+        return _decoded(io.BytesIO(content), name, framing, most_pixels)
+
+
+@contextmanager
+def _explaining(path: Path | str) -> Iterator[None]:
+    try:
+        yield
     except InputError:
         raise
     except Exception as error:  # Pillow raises almost any error for a broken file
         reason = str(error).rstrip(".") or type(error).__name__
         raise InputError(f"{path} cannot be read as an image ({reason}); repair or remove it.") from error
+
+
+def _decoded(file: BinaryIO, path: Path | str, framing: Framing, most_pixels: int | None = None) -> np.ndarray:
+    most_pixels = most_pixels or LARGEST_JPEG
+    with _opened(file, path) as image:
+        if image.width * image.height > most_pixels:
+            raise InputError(_too_large(path, most_pixels))
+        image.draft("RGB", (framing.side, framing.side))  # a JPEG file is then decoded at about this scale
+        if image.width * image.height > LARGEST:
+            raise InputError(_too_large(path))
+        return _framed(_upright(_as_rgb(image, path)), framing)
 
 
 def check_file(path: Path) -> None:
@@ -130,7 +155,7 @@ def _framed(image: Image.Image, framing: Framing) -> np.ndarray:
     return np.asarray(image.resize((framing.size,) * 2, _pillow().Resampling.BICUBIC, box, reducing_gap=2.0))
 
 
-def _opened(file: BinaryIO, path: Path) -> Image.Image:
+def _opened(file: BinaryIO, path: Path | str) -> Image.Image:
     """Open an image without decoding it.
 
     `Image.open` refuses or warns by the number of pixels, whatever the scale. A JPEG file is decoded at a small
@@ -151,13 +176,10 @@ def _opened(file: BinaryIO, path: Path) -> Image.Image:
             ) from error
     from PIL.JpegImagePlugin import JpegImageFile
 
-    image = JpegImageFile(file)
-    if image.width * image.height > LARGEST_JPEG:
-        raise InputError(_too_large(path))
-    return image
+    return JpegImageFile(file)
 
 
-def _as_rgb(image: Image.Image, path: Path) -> Image.Image:
+def _as_rgb(image: Image.Image, path: Path | str) -> Image.Image:
     if image.mode.startswith("I"):
         return _from_sixteen_bits(image, path)
     if image.mode == "F":
@@ -170,7 +192,7 @@ def _as_rgb(image: Image.Image, path: Path) -> Image.Image:
     return image if image.mode == "RGB" else _keeping_rotation(image.convert("RGB"), image)
 
 
-def _from_sixteen_bits(image: Image.Image, path: Path) -> Image.Image:
+def _from_sixteen_bits(image: Image.Image, path: Path | str) -> Image.Image:
     """Keep the upper byte of each pixel, or the lower one where no pixel exceeds 255. Pillow itself would clip."""
     values = np.asarray(image)
     largest = values.max()
@@ -192,5 +214,6 @@ def _upright(image: Image.Image) -> Image.Image:
     return image
 
 
-def _too_large(path: Path) -> str:
-    return f"{path} has too many pixels to decode safely; scale it down to {LARGEST // 10**6} megapixels or fewer."
+def _too_large(path: Path | str, most: int = LARGEST) -> str:
+    most = min(most, LARGEST)
+    return f"{path} has too many pixels to decode safely; scale it down to {most // 10**6} megapixels or fewer."

@@ -1,0 +1,1 @@
+"""The live service: `if2net serve`. A model that people teach and ask over HTTP."""

@@ -1,0 +1,105 @@
+"""Who may do what: hosts, origins, tokens, and the number of requests of a client."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import math
+import time
+from collections import OrderedDict
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from if2net.server.refusal import Refusal
+from if2net.server.settings import Settings
+
+# Addresses that need no token: the page holds no data, and a proxy asks for the health.
+OPEN = ("/", "/openapi.json", "/v2", "/v2/health/live", "/v2/health/ready")
+# Clients whose requests are counted. Of more, those are dropped that have not come for the longest time.
+MOST_CLIENTS = 10_000
+# Seconds of requests that may come at once.
+BURST = 2.0
+
+
+class Gate:
+    """Decides on each request before anything of it is read."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.hosts = {"localhost", settings.host.lower(), *(name.lower() for name in settings.allowed_hosts)}
+        self.needs_read_token = settings.read_token is not None or not (settings.is_loopback or settings.public_read)
+        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def check(self, method: str, path: str, headers: Headers, client: str) -> None:
+        """Raise a refusal unless the request may go on."""
+        self._check_rate(client)
+        self._check_host(headers.get("host", ""))
+        if path in OPEN or path.startswith("/page/"):
+            return
+        if _only_reads(method, path):
+            if self.needs_read_token:
+                self._check_token(headers, self.settings.read_token, self.settings.write_token)
+            return
+        self._check_origin(headers)
+        self._check_token(headers, self.settings.write_token)
+
+    def _check_host(self, host: str) -> None:
+        """Refuse names that are not ours: a foreign page can give its own name the address of this machine."""
+        name = (urlsplit(f"//{host}").hostname or "").lower() if _is_host(host) else ""
+        if name not in self.hosts and not _is_address(name):
+            raise Refusal(403, "The server is not known under this name; start it with --allowed-host NAME.")
+
+    def _check_origin(self, headers: Headers) -> None:
+        """Refuse changes that a page of another server asks a browser for."""
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+            raise Refusal(403, "Changes from pages of other servers are refused; use the page of this server.")
+
+    def _check_token(self, headers: Headers, *tokens: str | None) -> None:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not given:
+            raise Refusal(
+                401,
+                "This needs a token; send it in the header Authorization, after the word Bearer.",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        matches = [hmac.compare_digest(given.strip().encode(), token.encode()) for token in tokens if token]
+        if not any(matches):
+            raise Refusal(403, "The token is wrong, or it does not allow this; use the one that the server shows.")
+
+    def _check_rate(self, client: str) -> None:
+        """Count requests in a bucket that fills steadily, and refuse those that find it empty."""
+        rate, now = self.settings.requests_per_second, time.monotonic()
+        if rate <= 0:
+            return
+        left, last = self._clients.pop(client, (rate * BURST, now))
+        left = min(rate * BURST, left + (now - last) * rate)
+        self._clients[client] = (max(left - 1, 0.0), now)
+        if len(self._clients) > MOST_CLIENTS:
+            self._clients.popitem(last=False)
+        if left < 1:
+            seconds = math.ceil((1 - left) / rate)
+            raise Refusal(429, "Too many requests; wait a moment.", {"Retry-After": str(seconds)})
+
+
+def _only_reads(method: str, path: str) -> bool:
+    if method in ("GET", "HEAD"):
+        return True
+    is_inference = path.startswith("/v2/models/") and path.endswith("/infer")
+    return method == "POST" and (path == "/v1/predict" or is_inference)
+
+
+def _is_host(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname is not None
+    except ValueError:
+        return False
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

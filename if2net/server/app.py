@@ -1,0 +1,367 @@
+"""The routes of the service. Each reads its request, asks the desk, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import mimetypes
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Annotated, Any, BinaryIO
+
+from fastapi import FastAPI, Path, Query
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from if2net.server import schemas, v2
+from if2net.server.access import Gate
+from if2net.server.bodies import check_label, parse_json
+from if2net.server.changes import FORGET, FORGET_CLASS, LEARN, RENAME
+from if2net.server.desk import Desk
+from if2net.server.refusal import Refusal
+from if2net.server.service import Service
+from if2net.version import __version__
+
+# What a browser may do with the page: use its own files, the camera and this server, and nothing else.
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(self), microphone=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+SENTENCES = {
+    404: "There is nothing at this address; /openapi.json lists what there is.",
+    405: "This address does not take this method; /openapi.json lists what there is.",
+}
+ERRORS: dict[int | str, dict[str, Any]] = {"default": {"model": schemas.Failure}}
+PIECE = 1 << 20
+
+logger = logging.getLogger("if2net.server")
+
+
+def create_app(service: Service) -> ASGIApp:
+    """Return the application that answers for a service, which must have been started."""
+    desk = Desk(service)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        desk.close()
+
+    app = FastAPI(
+        title="if2net",
+        version=__version__,
+        description="A model that keeps learning new classes. Errors are sentences that say what to do.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=ERRORS,
+    )
+    app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(HTTPException, _not_found)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _failed)
+    _add_model(app, desk)
+    _add_classes(app, desk)
+    _add_inference(app, desk)
+    _add_page(app)
+    _describe_tokens(app)
+    return Door(app, desk, Gate(service.settings))
+
+
+# ---------------------------------------------------------------------- the model
+
+
+def _add_model(app: FastAPI, desk: Desk) -> None:
+    service = desk.service
+
+    @app.get("/v1/model/info", responses={200: {"model": schemas.Information}})
+    async def information() -> Response:
+        """What the model has learned."""
+        published = service.published
+        can_undo = await asyncio.to_thread(lambda: service.can_undo)
+        facts = {
+            "name": service.name,
+            "version": published.version,
+            "classes": _classes(published.classes),
+            "samples": published.samples,
+            "features": published.features,
+            "takes": "pictures" if service.takes_pictures else "rows",
+            "backbone": service.backbone and service.backbone["text"],
+            "feature_names": published.feature_names,
+            "read_only": service.settings.read_only,
+            "can_undo": can_undo,
+            "learned": published.net is not None,
+        }
+        return JSONResponse(facts)
+
+    @app.get("/v1/model", response_class=Response, responses={200: {"content": {"application/octet-stream": {}}}})
+    async def download() -> Response:
+        """The model file, with everything learned so far."""
+        if service.settings.read_only:
+            file, version = await asyncio.to_thread(service.open_file)
+        else:
+            file, version = await asyncio.wrap_future(service.call(service.open_file))
+        headers = {"Content-Disposition": f'attachment; filename="{_plain(service.name)}.if2"'}
+        headers["X-Model-Version"] = str(version)
+        return StreamingResponse(_pieces(file), media_type="application/octet-stream", headers=headers)
+
+    @app.post("/v1/predict", responses={200: {"model": schemas.Predictions}}, openapi_extra=schemas.TO_PREDICT)
+    async def predict(request: Request) -> Response:
+        """The classes of rows or pictures, with their probabilities.
+
+        With `unknown`, about this share of known samples and, as far as possible, all unknown ones have no label.
+        """
+        samples = await desk.samples(request, labelled=False)
+        rows, kept, left_out = await desk.features(samples)
+        published, predicted = await desk.predict(rows, samples.unknown)
+        predictions = predicted.best([label for label, _ in published.classes], samples.top)
+        for prediction, name in zip(predictions, desk.remembered.add(rows), strict=True):
+            prediction["id"] = name
+        if samples.pictures:
+            for prediction, place in zip(predictions, kept, strict=True):
+                prediction["name"] = samples.pictures[place][0]
+        return JSONResponse({"version": published.version, "predictions": predictions, "left_out": left_out})
+
+    @app.post("/v1/learn", responses={200: {"model": schemas.Learned}}, openapi_extra=schemas.LABELLED)
+    async def learn(request: Request) -> Response:
+        """Learn samples with their labels. The answer comes when they would survive a power cut."""
+        return JSONResponse(await desk.learn_or_forget(request, LEARN, "learned"))
+
+    @app.post("/v1/forget", responses={200: {"model": schemas.Forgotten}}, openapi_extra=schemas.LABELLED)
+    async def forget(request: Request) -> Response:
+        """Forget samples that were learned, exactly."""
+        return JSONResponse(await desk.learn_or_forget(request, FORGET, "forgotten"))
+
+    @app.post("/v1/merge", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.MODEL_FILE)
+    async def merge(request: Request) -> Response:
+        """Add what a model file has learned; it must come from a fork of this model."""
+        return JSONResponse(await desk.merge(request))
+
+    @app.post("/v1/undo", responses={200: {"model": schemas.Undone}})
+    async def undo(request: Request) -> Response:
+        """Take back the last change that was not taken back."""
+        return JSONResponse(await desk.undo(request))
+
+    @app.get("/v1/changes", responses={200: {"model": list[schemas.LoggedChange]}})
+    async def changes(limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
+        """The latest changes, the last one first."""
+        latest, undone = await asyncio.to_thread(service.changes, limit)
+        return JSONResponse(
+            [
+                {
+                    "version": entry.position,
+                    "operation": entry.operation if entry.undoes is None else "undo",
+                    "labels": entry.labels,
+                    "samples": entry.samples,
+                    "time": entry.time,
+                    "undone": entry.position in undone,
+                }
+                for entry in latest
+            ]
+        )
+
+    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def metrics() -> Response:
+        """Numbers for Prometheus."""
+        return Response(desk.metrics.page(), media_type="text/plain; version=0.0.4")
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while piece := file.read(PIECE):
+            yield piece
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in name)
+
+
+def _classes(classes: list[tuple[Any, int]]) -> list[dict[str, Any]]:
+    return [{"name": label, "samples": samples} for label, samples in classes]
+
+
+# ---------------------------------------------------------------------- classes
+
+
+def _add_classes(app: FastAPI, desk: Desk) -> None:
+    service = desk.service
+
+    @app.get("/v1/classes", responses={200: {"model": schemas.Classes}})
+    async def classes() -> Response:
+        """The classes, with their numbers of samples."""
+        published = service.published
+        return JSONResponse({"version": published.version, "classes": _classes(published.classes)})
+
+    @app.patch("/v1/classes/{name:path}", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.NEW_NAME)
+    async def rename(request: Request, name: Annotated[str, Path()]) -> Response:
+        """Give a class another name."""
+        async with desk.intake.body(request) as body:
+            value = parse_json(body)
+        if not isinstance(value, dict) or value.keys() != {"name"}:
+            raise Refusal(422, 'The body must be an object with the new name, such as {"name": "barn owl"}.')
+        check_label(value["name"], service.settings)
+        return JSONResponse(await desk.change(request, RENAME, [name, value["name"]]))
+
+    @app.delete("/v1/classes/{name:path}", responses={200: {"model": schemas.Changed}})
+    async def forget_class(request: Request, name: Annotated[str, Path()]) -> Response:
+        """Forget a class without its samples: all but the scatter of its samples around their mean."""
+        return JSONResponse(await desk.change(request, FORGET_CLASS, [name]))
+
+
+# ---------------------------------------------------------------------- the Open Inference Protocol
+
+
+def _add_inference(app: FastAPI, desk: Desk) -> None:
+    service = desk.service
+
+    def check(name: str) -> None:
+        if name != service.name:
+            raise Refusal(404, "There is no such model here; its name is in /v1/model/info.")
+
+    @app.get("/v2")
+    async def server() -> Response:
+        """The server, in the Open Inference Protocol."""
+        return JSONResponse(v2.SERVER)
+
+    @app.get("/v2/health/live")
+    async def live() -> Response:
+        """Whether the server runs."""
+        return JSONResponse({"live": True})
+
+    @app.get("/v2/health/ready")
+    async def ready() -> Response:
+        """Whether the server answers, also with a model that has learned nothing yet."""
+        return JSONResponse({"ready": True})
+
+    @app.get("/v2/models/{name}")
+    async def model(name: str) -> Response:
+        """The inputs and outputs of the model."""
+        check(name)
+        return JSONResponse(v2.describe(name, service.published))
+
+    @app.get("/v2/models/{name}/ready")
+    async def model_ready(name: str) -> Response:
+        """Whether the model can predict."""
+        check(name)
+        if service.published.net is None:
+            raise Refusal(503, "The model has learned nothing yet; teach it some samples first.")
+        return JSONResponse({"name": name, "ready": True})
+
+    @app.post("/v2/models/{name}/infer", openapi_extra=schemas.INFERENCE)
+    async def infer(request: Request, name: str) -> Response:
+        """Labels and probabilities of rows; for a model of pictures, of the features of its backbone."""
+        check(name)
+        async with desk.intake.body(request) as body:
+            inference = v2.parse(body, request.headers.get(v2.JSON_LENGTH))
+        if len(inference.rows) > service.settings.samples:
+            raise Refusal(413, f"Send at most {service.settings.samples:,} samples at a time.")
+        published, predicted = await desk.predict(inference.rows.astype(service.dtype))
+        content, headers = v2.respond(name, published, inference, predicted.probabilities)
+        return Response(content, headers=headers)
+
+
+# ---------------------------------------------------------------------- the page
+
+
+def _add_page(app: FastAPI) -> None:
+    """Serve the files of the page. They are read once, so that no request names a file."""
+    folder = files("if2net.server") / "page"
+    contents = {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+
+    def response(name: str) -> Response:
+        if name not in contents:
+            raise Refusal(404, SENTENCES[404])
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(contents[name], media_type="text/javascript" if name.endswith(".js") else kind)
+
+    @app.get("/", include_in_schema=False)
+    async def index() -> Response:
+        return response("index.html")
+
+    @app.get("/page/{name}", include_in_schema=False)
+    async def file(name: str) -> Response:
+        return response(name)
+
+
+# ---------------------------------------------------------------------- errors
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, Refusal)
+    return JSONResponse({"error": error.sentence}, error.status, error.headers)
+
+
+async def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    sentence = SENTENCES.get(error.status_code, "The request cannot be answered; check its address and its body.")
+    return JSONResponse({"error": sentence}, error.status_code, error.headers)
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    return JSONResponse({"error": f"The value of {first['loc'][-1]} is wrong: {first['msg']}."}, 422)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": "The server made a mistake; its log has the details."}, 500)
+
+
+def _describe_tokens(app: FastAPI) -> None:
+    """Add the tokens to the OpenAPI document."""
+    document = app.openapi()
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+
+
+# ---------------------------------------------------------------------- every request
+
+
+class Door:
+    """What happens to every request: the gate decides on it, it is counted, and one line about it is logged.
+
+    The line has the method, the route, the status and the time, and nothing of the content.
+    """
+
+    def __init__(self, app: FastAPI, desk: Desk, gate: Gate) -> None:
+        self.app, self.desk, self.gate = app, desk, gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), 500
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in SECURITY.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            headers = Headers(scope=scope)
+            self.gate.check(scope["method"], scope["path"], headers, (scope.get("client") or ("",))[0])
+            self.desk.intake.announce(headers.get("content-length"))
+            await self.app(scope, receive, answer)
+        except Refusal as error:
+            await JSONResponse({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            seconds = time.perf_counter() - start
+            self.desk.metrics.requests.labels(scope["method"], route, status).inc()
+            self.desk.metrics.seconds.labels(route).observe(seconds)
+            logger.info("%s %s %d %.1f ms", scope["method"], route, status, 1000 * seconds)

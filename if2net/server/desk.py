@@ -1,0 +1,221 @@
+"""Between the routes and the model: bodies become samples, samples become features, features are asked or learned."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+import numpy as np
+from starlette.requests import Request
+
+from if2net.encoder.rowwise import ROWS
+from if2net.errors import IF2NetError
+from if2net.images.extraction import compute, workers
+from if2net.images.read import Framing, decode_image
+from if2net.learner import IF2Net
+from if2net.server.batching import Batches
+from if2net.server.bodies import FORM, Known, Samples, check_label, parse_samples
+from if2net.server.changes import MERGE, Change
+from if2net.server.intake import Intake
+from if2net.server.memory import Remembered
+from if2net.server.metrics import Metrics
+from if2net.server.predicting import Predicted, Question, predict
+from if2net.server.refusal import Refusal, refusal_of
+from if2net.server.service import ChangeRequest, Published, Service
+
+# Larger bodies are parsed in another thread, one at a time, so that they neither delay others nor fill the memory.
+LARGE_BODY = 1 << 16
+# Pictures whose features are computed before others have their turn, per thread.
+PICTURES = 8
+LONGEST_KEY = 200
+
+Result = TypeVar("Result")
+Picture = tuple[str, bytes]  # the name, which is only text, and the content
+
+
+class Desk:
+    """The threads and the memory of one service. It belongs to one event loop."""
+
+    def __init__(self, service: Service) -> None:
+        self.service, self.settings = service, service.settings
+        self.intake = Intake(self.settings)
+        self.metrics = Metrics(service)
+        self.remembered = Remembered(self.settings.remember_seconds, self.settings.remember_samples)
+        self._open = ExitStack()
+        self._parsing = self._thread()
+        self._answers: Batches[Question, Predicted] = Batches(
+            self._predict, lambda question: len(question.rows), ROWS["cpu"], self._thread()
+        )
+        self._pictures: Batches[list[Picture], list[np.ndarray | str]] | None = None
+        if service.extractor is not None:
+            pool = self._open.enter_context(workers(service.extractor))
+            self._pool, self._share = pool, PICTURES * pool._max_workers
+            self._pictures = Batches(self._extract, len, self._share, self._thread())
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _thread(self) -> ThreadPoolExecutor:
+        return self._open.enter_context(ThreadPoolExecutor(1))
+
+    # ------------------------------------------------------------------ samples
+
+    async def samples(self, request: Request, *, labelled: bool) -> Samples:
+        """Read the samples of a request."""
+        published = self.service.published
+        known = Known(published.feature_names, [label for label, _ in published.classes])
+        kind = request.headers.get("content-type", "")
+
+        async with self.intake.body(request) as body:
+            return await self._parsed(
+                len(body),
+                lambda: parse_samples(kind, body, request.query_params, self.settings, known, labelled=labelled),
+            )
+
+    async def _parsed(self, size: int, parse: Callable[[], Result]) -> Result:
+        if size <= LARGE_BODY:
+            return parse()
+        return await asyncio.get_running_loop().run_in_executor(self._parsing, parse)
+
+    async def features(self, samples: Samples) -> tuple[np.ndarray, list[int], list[dict[str, str]]]:
+        """Return the features of samples that can be used, their places, and the others with the reasons."""
+        if samples.ids:
+            return self.remembered.rows(samples.ids), list(range(len(samples))), []
+        if samples.rows is not None:
+            if self._pictures is not None:
+                raise Refusal(422, f"This model takes pictures; send them as {FORM}, in the field files.")
+            return samples.rows.astype(self.service.dtype), list(range(len(samples))), []
+        if self._pictures is None:
+            raise Refusal(422, "This model takes rows of numbers, not pictures; send them as JSON or CSV.")
+        results: list[np.ndarray | str] = []
+        for start in range(0, len(samples), self._share):  # after each part, others have their turn
+            results += await self._pictures(samples.pictures[start : start + self._share])
+        rows = [row for row in results if not isinstance(row, str)]
+        left_out = [
+            {"name": name, "reason": reason}
+            for (name, _), reason in zip(samples.pictures, results, strict=True)
+            if isinstance(reason, str)
+        ]
+        if not rows:
+            raise Refusal(422, f"No picture could be used: {left_out[0]['reason']}")
+        kept = [place for place, row in enumerate(results) if not isinstance(row, str)]
+        return np.stack(rows).astype(self.service.dtype), kept, left_out
+
+    def _extract(self, requests: list[list[Picture]]) -> list[list[np.ndarray | str]]:
+        """Return the features of the pictures of several requests, or the reasons why they cannot be used."""
+        extractor = self.service.extractor
+        assert extractor is not None
+
+        def read(picture: Picture, framing: Framing) -> np.ndarray:
+            return decode_image(picture[1], picture[0] or "The picture", framing, self.settings.pixels)
+
+        pictures = [picture for request in requests for picture in request]
+        found = (row for batch in compute(pictures, extractor, self._pool, read) for row in batch)
+        rows = iter(list(found))
+        return [[next(rows) for _ in request] for request in requests]
+
+    # ------------------------------------------------------------------ predicting
+
+    async def predict(self, rows: np.ndarray, unknown: float | None = None) -> tuple[Published, Predicted]:
+        """Predict samples with one published model."""
+        published = self.service.published
+        published.asked()
+        if unknown is not None:
+            if not published.has_novelty:
+                published = await self._with_novelty()
+            published.check_unknown(unknown)
+        most = ROWS["cpu"]
+        parts = [  # after each part, others have their turn
+            await self._answers(Question(published, rows[start : start + most], unknown))
+            for start in range(0, len(rows), most)
+        ]
+        if len(parts) == 1:
+            return published, parts[0]
+        return published, Predicted(
+            np.concatenate([part.probabilities for part in parts]),
+            np.concatenate([part.is_unknown for part in parts]),
+        )
+
+    def _predict(self, questions: list[Question]) -> list[Predicted | Exception]:
+        self.metrics.batches.observe(sum(len(question.rows) for question in questions))
+        return predict(questions)
+
+    async def _with_novelty(self) -> Published:
+        try:
+            if self.settings.read_only:
+                return await asyncio.to_thread(self.service.derive_novelty)
+            return await asyncio.wrap_future(self.service.call(self.service.derive_novelty))
+        except IF2NetError as error:
+            raise refusal_of(error, 409) from error
+
+    # ------------------------------------------------------------------ changing
+
+    async def learn_or_forget(self, request: Request, operation: str, done: str) -> dict[str, Any]:
+        """Learn or forget the samples of a request."""
+        key = self._key(request)
+        samples = await self.samples(request, labelled=True)
+        digest = _digest(operation, samples.digest)
+        if (known := await self._known_answer(key, digest)) is not None:
+            return known
+        rows, kept, left_out = await self.features(samples)
+        assert samples.labels is not None
+        labels = tuple(samples.labels[place] for place in kept)
+        change = Change(operation, labels, rows, samples.feature_names, logged=self.service.logs_features)
+        return await self._change(change, {done: len(rows), "left_out": left_out}, key, digest)
+
+    async def merge(self, request: Request) -> dict[str, Any]:
+        """Merge the model file that a request holds."""
+        key = self._key(request)
+        async with self.intake.body(request) as body:
+            digest = _digest(MERGE, hashlib.sha256(body).digest())
+            if (known := await self._known_answer(key, digest)) is not None:
+                return known
+            loop = asyncio.get_running_loop()
+            other = await loop.run_in_executor(self._parsing, self._model, body)
+        for label in other.labels.known:
+            check_label(label, self.settings)
+        change = Change(MERGE, tuple(other.labels.known), model=other, logged=False)
+        return await self._change(change, {"merged": other.samples}, key, digest)
+
+    def _model(self, body: bytes) -> IF2Net:
+        try:
+            other = IF2Net.from_bytes(body, "The model", self.settings.device)
+        except IF2NetError as error:
+            raise refusal_of(error) from error
+        ours, theirs = self.service.backbone, other.backbone
+        if (ours and ours["identity"]) != (theirs and theirs["identity"]):
+            raise Refusal(409, "The two models have different backbones, so they cannot be merged.")
+        return other
+
+    async def change(self, request: Request, operation: str, labels: Sequence[Any]) -> dict[str, Any]:
+        """Rename or forget a class."""
+        digest = _digest(operation, repr(labels).encode())
+        return await self._change(Change(operation, tuple(labels)), {}, self._key(request), digest)
+
+    async def undo(self, request: Request) -> dict[str, Any]:
+        """Take back the last change."""
+        return await self._change(None, {}, self._key(request), _digest("undo", b""))
+
+    async def _change(
+        self, change: Change | None, answer: dict[str, Any], key: str | None, digest: bytes
+    ) -> dict[str, Any]:
+        return await asyncio.wrap_future(self.service.submit(ChangeRequest(change, answer, key, digest)))
+
+    def _key(self, request: Request) -> str | None:
+        key = request.headers.get("idempotency-key")
+        if key is None and self.settings.require_keys:
+            raise Refusal(400, "This server needs the header Idempotency-Key with a new random name for each change.")
+        if key is not None and not 1 <= len(key) <= LONGEST_KEY:
+            raise Refusal(400, f"An Idempotency-Key has 1 to {LONGEST_KEY} characters; use a random name.")
+        return key
+
+    async def _known_answer(self, key: str | None, digest: bytes) -> dict[str, Any] | None:
+        return None if key is None else await asyncio.to_thread(self.service.answer_to, key, digest)
+
+
+def _digest(operation: str, content: bytes) -> bytes:
+    return hashlib.sha256(operation.encode() + b"\n" + content).digest()

@@ -1,0 +1,51 @@
+"""Reading bodies: no more bytes than the limits allow, and no longer than they may take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.requests import ClientDisconnect, Request
+
+from if2net.server.refusal import Refusal
+from if2net.server.settings import Settings
+
+
+class Intake:
+    """The bodies that are in memory now. Requests that would exceed the limits are refused while they arrive."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._bytes = 0
+
+    @asynccontextmanager
+    async def body(self, request: Request) -> AsyncIterator[bytes]:
+        """Give the body of a request. It counts until the block ends."""
+        content = bytearray()
+        try:
+            try:
+                async with asyncio.timeout(self.settings.body_seconds):
+                    async for part in request.stream():
+                        content += part
+                        self._bytes += len(part)
+                        self._check(len(content))
+            except TimeoutError as error:
+                raise Refusal(408, "The body took too long to arrive; send it again, or in parts.") from error
+            except ClientDisconnect as error:
+                raise Refusal(400, "The body is cut short; send it again.") from error
+            yield bytes(content)
+        finally:
+            self._bytes -= len(content)
+
+    def announce(self, length: str | None) -> None:
+        """Refuse a body by its announced length, before any of it is read."""
+        if length is not None and length.isascii() and length.isdecimal():
+            self._check(int(length))
+
+    def _check(self, length: int) -> None:
+        most = self.settings.body_bytes
+        if length > most:
+            raise Refusal(413, f"The body is larger than {most / 2**20:,.0f} MB; send the samples in parts.")
+        if self._bytes > self.settings.bodies_bytes:
+            raise Refusal(503, "Too much arrives at once; try again in a moment.", {"Retry-After": "1"})

@@ -1,0 +1,283 @@
+"""The log of changes: an SQLite database beside the model file.
+
+A change is in the log, on the disk, before it is answered. A start after a crash takes the model file, which is a
+snapshot, and makes the changes again that came after it. The features of changes that two snapshots contain are
+removed from the log. Keys and answers stay longer, so that a retry is recognised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from if2net.errors import OutputError
+from if2net.server.changes import RESTORE, Change
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS changes (
+    position INTEGER PRIMARY KEY,
+    time REAL NOT NULL,
+    operation TEXT NOT NULL,
+    samples INTEGER NOT NULL,
+    labels TEXT NOT NULL,
+    undoes INTEGER,
+    logged INTEGER NOT NULL,
+    key TEXT UNIQUE,
+    digest BLOB NOT NULL,
+    answer TEXT NOT NULL,
+    content TEXT,
+    features BLOB,
+    checksum BLOB NOT NULL
+);
+"""
+FORMAT = 1
+# Labels of a change that are listed.
+MOST_LABELS = 20
+
+logger = logging.getLogger("if2net.server")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A change with the request that asked for it, and its answer."""
+
+    change: Change
+    key: str | None
+    digest: bytes
+    answer: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A change in the log, without its content, and whether that is still there."""
+
+    position: int
+    time: float
+    operation: str
+    samples: int
+    labels: list[Any]
+    undoes: int | None
+    is_whole: bool
+
+
+class DamagedLogError(OutputError):
+    """A log whose content is wrong."""
+
+
+class Log:
+    """The changes of one model. Threads may share it.
+
+    Attributes
+    ----------
+    id : str
+        A name that the snapshots carry, so that the log of another model is not mixed up with it.
+    first : int
+        The position before its first change.
+    begins_empty : bool
+        Whether the model was empty then; otherwise the changes mean nothing without its file.
+    """
+
+    def __init__(self, path: Path, first: int = 0, begins_empty: bool = True) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        with _explaining(path):
+            new = not path.exists()
+            self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            # Each commit reaches the disk before it returns, and what is deleted is overwritten.
+            for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+                self._database.execute(f"PRAGMA {setting}")
+            with self._transaction():
+                for statement in SCHEMA.split(";"):
+                    self._database.execute(statement)
+                if new or self._fact("id") is None:
+                    self._set(format=FORMAT, id=uuid.uuid4().hex, first=first, begins_empty=begins_empty)
+                    self._set(snapshot=first, previous=first)
+            if self._fact("format") != FORMAT:
+                raise OutputError(f"{path} is of another version of if2net; use that version, or move the file away.")
+            self.id: str = self._fact("id")
+            self.first: int = self._fact("first")
+            self.begins_empty = bool(self._fact("begins_empty"))
+
+    def close(self) -> None:
+        self._database.close()
+
+    # ------------------------------------------------------------------ changes
+
+    def append(self, first: int, entries: Sequence[Entry]) -> None:
+        """Add changes from this position on. They are on the disk when this returns, all of them or none."""
+        now = time.time()
+        with _explaining(self.path), self._transaction():
+            for position, entry in enumerate(entries, first):
+                change = entry.change
+                content, features = change.content()
+                row = {
+                    "position": position,
+                    "time": now,
+                    "operation": change.operation,
+                    "samples": change.samples,
+                    "labels": json.dumps(change.distinct_labels[:MOST_LABELS]),
+                    "undoes": change.undoes,
+                    "logged": change.logged,
+                    "key": entry.key,
+                    "digest": entry.digest,
+                    "answer": json.dumps(entry.answer),
+                    "content": content,
+                    "features": features,
+                    "checksum": _checksum(position, content, features),
+                }
+                places = ", ".join(f":{name}" for name in row)
+                self._database.execute(f"INSERT INTO changes ({', '.join(row)}) VALUES ({places})", row)
+
+    def after(self, position: int) -> Iterator[tuple[int, Change]]:
+        """Give the changes after this position, in order. It ends at one that cannot be read, with a message."""
+        columns = "position, operation, samples, undoes, logged, content, features, checksum"
+        query = f"SELECT {columns} FROM changes WHERE position > ? ORDER BY position LIMIT 1"
+        while True:
+            with self._lock, _explaining(self.path):
+                row = self._database.execute(query, (position,)).fetchone()
+            if row is None:
+                return
+            position, operation, samples, undoes, logged, content, features, checksum = row
+            if content is None or checksum != _checksum(position, content, features):
+                raise DamagedLogError(f"The change {position} in the log {self.path} is damaged.")
+            yield position, Change.of_content(operation, samples, undoes, bool(logged), content, features)
+
+    def restored(self, position: int) -> set[int]:
+        """Return changes after this position that others restore, and those others: together they change nothing."""
+        with self._lock, _explaining(self.path):
+            pairs = self._database.execute(
+                "SELECT undoes, position FROM changes WHERE operation = ? AND undoes > ?", (RESTORE, position)
+            ).fetchall()
+        return {place for pair in pairs for place in pair}
+
+    def drop(self, position: int) -> None:
+        """Remove the last change, which was never answered."""
+        with _explaining(self.path), self._transaction():
+            self._database.execute("DELETE FROM changes WHERE position = ?", (position,))
+
+    def change(self, position: int) -> Change:
+        """Return the change at a position, with its features."""
+        found, change = next(self.after(position - 1))
+        assert found == position
+        return change
+
+    def latest(self, limit: int) -> list[Logged]:
+        """Return the latest changes, the last one first."""
+        with self._lock, _explaining(self.path):
+            rows = self._database.execute(
+                "SELECT position, time, operation, samples, labels, undoes, content IS NOT NULL AND "
+                "(features IS NOT NULL OR samples = 0) FROM changes ORDER BY position DESC LIMIT ?",
+                (limit,),
+            ).fetchall()
+        return [
+            Logged(place, at, operation, samples, json.loads(labels), undoes, bool(whole))
+            for place, at, operation, samples, labels, undoes, whole in rows
+        ]
+
+    def answer_to(self, key: str) -> tuple[bytes, dict[str, Any]] | None:
+        """Return the digest of the request with this key, and its answer; None if there was none."""
+        with self._lock, _explaining(self.path):
+            row = self._database.execute("SELECT digest, answer FROM changes WHERE key = ?", (key,)).fetchone()
+        return None if row is None else (row[0], json.loads(row[1]))
+
+    @property
+    def last(self) -> int:
+        """The position of the last change."""
+        with self._lock, _explaining(self.path):
+            last = self._database.execute("SELECT max(position) FROM changes").fetchone()[0]
+            return max(last or 0, self._fact("snapshot"))
+
+    @property
+    def oldest_features(self) -> float | None:
+        """The time of the oldest change whose features are in the log."""
+        with self._lock, _explaining(self.path):
+            query = "SELECT min(time) FROM changes WHERE content IS NOT NULL"
+            return self._database.execute(query).fetchone()[0]
+
+    # ------------------------------------------------------------------ snapshots
+
+    @property
+    def snapshot(self) -> int:
+        """The position of the last snapshot."""
+        return self._position("snapshot")
+
+    @property
+    def previous(self) -> int:
+        """The position of the snapshot before it. All later changes are in the log as a whole."""
+        return self._position("previous")
+
+    def _position(self, name: str) -> int:
+        with self._lock, _explaining(self.path):
+            return int(self._fact(name))
+
+    def fold(self, position: int, previous: int, keep_seconds: float, key_days: float) -> None:
+        """Note two snapshots, and remove what is no longer needed.
+
+        Features and labels of changes that both snapshots contain go after `keep_seconds`, and the rest of such a
+        change goes after `key_days`. What is removed is overwritten, also in SQLite's own log.
+        """
+        now = time.time()
+        with _explaining(self.path):
+            with self._transaction():
+                self._set(snapshot=position, previous=previous)
+                self._database.execute(
+                    "UPDATE changes SET content = NULL, features = NULL "
+                    "WHERE content IS NOT NULL AND position <= ? AND time <= ?",
+                    (previous, now - keep_seconds),
+                )
+                self._database.execute(
+                    "DELETE FROM changes WHERE position <= ? AND time <= ?", (previous, now - key_days * 86_400)
+                )
+            with self._lock:
+                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    # ------------------------------------------------------------------ SQLite
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def _fact(self, name: str) -> Any:
+        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        return None if row is None else row[0]
+
+    def _set(self, **facts: Any) -> None:
+        self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+
+
+def _checksum(position: int, content: str, features: bytes | None) -> bytes:
+    """Return a digest of a change: SQLite does not notice a bit that flips."""
+    digest = hashlib.sha256(f"{position} {content}".encode())
+    digest.update(features or b"")
+    return digest.digest()
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        # The subclasses stand for a full disk, missing permissions and the like.
+        if type(error) is sqlite3.DatabaseError:
+            raise DamagedLogError(f"The log {path} is damaged ({error}).") from error
+        advice = "free some space" if "full" in str(error) else "check its folder, its permissions and the disk"
+        raise OutputError(f"The log {path} cannot be read or written ({error}); {advice}.") from error

