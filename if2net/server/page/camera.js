@@ -13,6 +13,7 @@ export class Camera {
   #video;
   #stream = null;
   #facing = "environment";
+  #taken = 0;
 
   constructor(video) {
     this.#video = video;
@@ -59,7 +60,7 @@ export class Camera {
     const { videoWidth: width, videoHeight: height } = this.#video;
     const side = Math.min(width, height);
     const paint = (context) => context.drawImage(this.#video, (width - side) / 2, (height - side) / 2, side, side, 0, 0, SIDE, SIDE);
-    return new File([await painted(SIDE, SIDE, paint)], "camera.jpg", { type: "image/jpeg" });
+    return new File([await painted(SIDE, SIDE, paint)], `camera-${(this.#taken += 1)}.jpg`, { type: "image/jpeg" });
   }
 }
 

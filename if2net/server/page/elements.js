@@ -49,4 +49,4 @@ export async function confirmed(title, text, action) {
 /** `1 picture`, `2 pictures`, `1,200 pictures`. */
 export const counted = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
 
-export const percent = (share) => `${Math.round(100 * share)} %`;
+export const percent = (share) => `${Math.round(100 * share)}\u00a0%`;

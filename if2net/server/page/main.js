@@ -8,7 +8,7 @@ import { model, onChange, onState, refresh } from "./model.js";
 import { startPhotographs } from "./photographs.js";
 import { request, takeTokenFromAddress } from "./service.js";
 import { showClasses, startTeaching } from "./teach.js";
-import { startTrying } from "./try.js";
+import { startTrying, tryAgain } from "./try.js";
 
 function showModel() {
   const { info } = model;
@@ -20,6 +20,7 @@ function showModel() {
   const facts = [counted(info.classes.length, "class"), `${counted(info.samples, noun)} learned`, info.read_only ? "read only" : null];
   find("facts").textContent = facts.filter(Boolean).join(" · ");
   find("download-button").disabled = !info.learned;
+  document.querySelector("main").inert = false; // from the first state on
   document.body.classList.toggle("read-only", info.read_only);
   document.body.classList.toggle("takes-rows", !takesPictures);
   find("row-form").hidden = takesPictures;
@@ -70,6 +71,7 @@ onState(showModel);
 onState(showClasses);
 onState(showChanges);
 onState(drawChart);
+onChange(tryAgain);
 onChange((what) => memory.measure(what, drawChart).catch(() => {})); // the next step measures again
 find("download-button").addEventListener("click", download);
 startTeaching();
@@ -81,4 +83,5 @@ for (const name of ["dragover", "drop"]) addEventListener(name, (event) => event
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && model.info) refresh().catch(() => {}); // somebody else may have taught it meanwhile
 });
+addEventListener("hashchange", takeTokenFromAddress); // an address with another token, in the same tab
 begin();

@@ -10,7 +10,7 @@ const EVERY = 5; // the fifth picture of a class is set aside, and the tenth, an
 const MOST = 20; // pictures of a class; more would make each step slower
 const GROUP = 25; // pictures of one request
 const STEPS = 60; // steps that are remembered
-export const COLOURS = 8;
+const COLOURS = 8;
 
 const aside = new Map(); // class → pictures that are set aside
 const added = new Map(); // class → number of pictures that were added in this tab
@@ -48,7 +48,10 @@ function save() {
 
 /** The number of the colour of a class, from 1 to COLOURS. It stays when classes come and go. */
 export function colourOf(name) {
-  if (!(name in record.colours)) record.colours[name] = (Object.keys(record.colours).length % COLOURS) + 1;
+  if (!(name in record.colours)) {
+    record.colours[name] = (Object.keys(record.colours).length % COLOURS) + 1;
+    save();
+  }
   return record.colours[name];
 }
 

@@ -1,7 +1,7 @@
 // Trying: a picture, the camera or a row of a table, and the ranking that the model answers with.
 
 import { Camera, hasCamera, NO_CAMERA } from "./camera.js";
-import { announce, counted, find, make, percent, say } from "./elements.js";
+import { counted, find, make, percent, say } from "./elements.js";
 import { colourOf } from "./memory.js";
 import { change, learnedClass, model, noticeVersion } from "./model.js";
 import { chosen, dropped, prepare, takeDrops } from "./pictures.js";
@@ -13,7 +13,8 @@ const EACH = 500; // milliseconds between two predictions of the camera
 const NEW = "new class"; // the option of a class that is not in the list
 
 const camera = new Camera(find("try-video"));
-let asked = null; // what was asked last, to learn it: `{prediction, blob}`
+let latest = null; // the question that was asked last
+let asked = null; // what was answered last, to learn it: `{prediction, blob}`
 let noNovelty = -1; // the version of a model that cannot answer "none of these" yet
 let shownUrl = null;
 
@@ -67,18 +68,27 @@ async function tryFile(file) {
   await tryOut(pictureBody(picture.blob), picture.blob);
 }
 
+/** Ask and show the answer, unless a later question came meanwhile. */
 async function tryOut(body, blob) {
+  const question = (latest = { body, blob });
   find("try-panel").setAttribute("aria-busy", "true");
   try {
     const answers = await ask(body, blob);
+    if (question !== latest) return;
     show(answers[0]);
     if (answers.length > 1) say(find("try-message"), `The answer is for the first of ${counted(answers.length, "row")}.`);
   } catch (error) {
+    if (question !== latest) return;
     find("answer").hidden = true;
     say(find("try-message"), error.message, { error: true });
   } finally {
-    find("try-panel").removeAttribute("aria-busy");
+    if (question === latest) find("try-panel").removeAttribute("aria-busy");
   }
+}
+
+/** Ask again what was asked last: the model has changed. */
+export function tryAgain() {
+  if (latest && !camera.isOpen) tryOut(latest.body, latest.blob);
 }
 
 function show(answer) {
@@ -90,8 +100,7 @@ function show(answer) {
   find("verdict").className = unknown ? "verdict" : `verdict colour-${colourOf(String(label))}`;
   find("ranking").classList.toggle("faint", unknown);
   find("ranking").replaceChildren(...top.map(rank));
-  if (noNovelty === model.info.version && find("unknown").checked) say(find("try-message"), "“None of these” is possible once about a hundred pictures are learned.");
-  else if (!answer.live) say(find("try-message"), "");
+  find("unknown-hint").hidden = noNovelty !== model.info.version || !find("unknown").checked;
 }
 
 function rank({ label, probability }) {
@@ -184,9 +193,7 @@ async function learnCorrection() {
   }
   closeCorrection();
   find("right-name").value = "";
-  if (blob) await tryOut(pictureBody(blob), blob);
   say(find("try-message"), `Learned: this is ${name}.`);
-  announce(`Learned: this is ${name}.`);
 }
 
 /** Learn by the id of the prediction. The service remembers it for some minutes; after that the picture is sent again. */
@@ -211,13 +218,12 @@ export function startTrying() {
   document.addEventListener("paste", (event) => {
     if (event.clipboardData.files.length) dropped(event.clipboardData).then(tryFirst);
   });
-  find("unknown").addEventListener("change", () => {
-    if (asked?.blob && !camera.isOpen) tryOut(pictureBody(asked.blob), asked.blob);
-  });
+  find("unknown").addEventListener("change", tryAgain);
   find("row-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = find("row-text").value;
     if (!text.trim()) return say(find("try-message"), "Paste a row first.", { error: true });
+    say(find("try-message"), "");
     tryOut(rowBody(text), null);
   });
   find("wrong").addEventListener("click", openCorrection);

@@ -1,0 +1,153 @@
+"""A browser without a window, a running service, and pictures to teach it."""
+
+import io
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
+    # A camera that shows a test picture, and nobody who has to allow it.
+    *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
+)
+TOKEN = "a-token-for-writing"
+COLOURS = {"mug": (190, 60, 50), "leaf": (60, 140, 70), "key": (70, 90, 170), "shell": (225, 190, 60)}
+
+
+def pytest_collection_modifyitems(items):
+    """Run these tests in one process: they share a browser."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed.")
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("No browser is installed: chromium or google-chrome.")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open the page of a service in a window of its own. Errors of its programs fail the test."""
+    contexts, errors = [], []
+
+    def open_page(service, token=TOKEN, size=(1280, 900), colours="light"):
+        shape = {"width": size[0], "height": size[1]}
+        context = browser.new_context(viewport=shape, color_scheme=colours, has_touch=size[0] < 600, accept_downloads=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda line: errors.append(line.text) if "Content Security" in line.text else None)
+        page.goto(service.url + (f"/#token={token}" if token else ""))
+        page.locator("main:not([inert])").wait_for()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+class Service:
+    """`if2net serve` in a process of its own."""
+
+    def __init__(self, model, *options):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url, self.model = f"http://127.0.0.1:{port}", model
+        command = [sys.executable, "-m", "if2net", "serve", str(model), "--port", str(port), *options]
+        environment = os.environ | {"IF2NET_WRITE_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        end = time.monotonic() + 60
+        while not self._is_ready():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.stop()
+                raise AssertionError(self.process.stdout.read().decode())
+            time.sleep(0.1)
+
+    def _is_ready(self):
+        try:
+            with urllib.request.urlopen(f"{self.url}/v2/health/live", timeout=5):
+                return True
+        except OSError:
+            return False
+
+    def info(self):
+        with urllib.request.urlopen(f"{self.url}/v1/model/info", timeout=10) as answer:
+            return json.load(answer)
+
+    def classes(self):
+        return {entry["name"]: entry["samples"] for entry in self.info()["classes"]}
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Start services; they end with the test."""
+    services = []
+
+    def start(model, *options):
+        services.append(Service(model, *options))
+        return services[-1]
+
+    yield start
+    for service in services:
+        service.stop()
+
+
+def drawing(kind, number, size=64):
+    """A simple picture of one kind, as the bytes of a PNG file. Each number has another place, size and shade."""
+    random = np.random.default_rng([number, *kind.encode()])
+    image = Image.new("RGB", (size, size), tuple(random.integers(205, 245, 3).tolist()))
+    draw = ImageDraw.Draw(image)
+    x, y = (random.integers(-6, 6, 2) + size // 2).tolist()
+    extent = int(random.integers(size // 5, size // 3))
+    colour = tuple(np.clip(np.array(COLOURS[kind]) + random.integers(-20, 20, 3), 0, 255).tolist())
+    if kind == "mug":
+        draw.rectangle((x - extent, y - extent, x + extent // 2, y + extent), fill=colour)
+        draw.arc((x, y - extent // 2, x + extent, y + extent // 2), -90, 90, fill=colour, width=size // 16)
+    elif kind == "leaf":
+        draw.ellipse((x - extent // 2, y - extent, x + extent // 2, y + extent), fill=colour)
+    elif kind == "key":
+        draw.ellipse((x - extent, y - extent // 2, x, y + extent // 2), outline=colour, width=size // 14)
+        draw.line((x, y, x + extent, y), fill=colour, width=size // 14)
+    else:
+        draw.pieslice((x - extent, y - extent, x + extent, y + extent), 180, 360, fill=colour)
+    file = io.BytesIO()
+    image.save(file, "png")
+    return file.getvalue()
+
+
+@pytest.fixture
+def draw():
+    """Make files for a file field of the page: `draw("mug", 10)` or `draw("mug", 1, start=10)`."""
+
+    def files(kind, count, start=0, size=64):
+        numbers = range(start, start + count)
+        return [{"name": f"{kind}-{n}.png", "mimeType": "image/png", "buffer": drawing(kind, n, size)} for n in numbers]
+
+    return files

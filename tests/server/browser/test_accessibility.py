@@ -1,0 +1,111 @@
+"""Everybody can use the page: axe-core finds nothing serious, and the keyboard, a finger and a small screen are enough."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from if2net.files import cache_folder, fill_folder_once
+
+AXE = "axe-core@4.14.0"
+SCREENS = {"phone": (360, 740), "desktop": (1280, 900)}
+# What a finger can hit. The places of hidden fields are their labels.
+TARGETS = "button, .button, select, textarea, summary, .switch, nav a, input:not([type=file], [type=checkbox])"
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """The source of axe-core. It is not part of if2net: npm brings it into the cache."""
+    npm = shutil.which("npm")
+    folder = cache_folder() / AXE.replace("@", "-")
+
+    def install(target):
+        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", target, AXE]
+        subprocess.run(command, check=True, timeout=60, capture_output=True)
+
+    if npm is None and not folder.exists():
+        pytest.skip("npm is not installed, so axe-core is not at hand.")
+    try:
+        fill_folder_once(folder, install)
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip(f"npm could not install {AXE}.")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@pytest.fixture
+def findings(axe):
+    """Return what axe-core finds serious or critical in a page, each as one line."""
+
+    def find(page):
+        page.evaluate(axe)
+        result = page.evaluate("axe.run()")
+        return [
+            f"{violation['id']}: {node['target']} {node['failureSummary']}"
+            for violation in result["violations"]
+            if violation["impact"] in ("serious", "critical")
+            for node in violation["nodes"]
+        ]
+
+    return find
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("screen", SCREENS)
+def test_axe_finds_nothing_serious(visit, taught, draw, findings, screen, colours):
+    page = visit(taught, size=SCREENS[screen], colours=colours)
+    page.get_by_label("Choose a picture to try").set_input_files(draw("mug", 1, start=90))
+    page.locator("#answer").wait_for()
+    page.get_by_role("button", name="That is wrong").click()
+    page.get_by_text("Show the numbers").click()
+    page.get_by_role("button", name="Rename leaf").click()
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Forget mug").click()
+    assert findings(page) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Camera leaf").click()
+    page.get_by_role("dialog").wait_for()
+    assert findings(page) == []
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(visit, taught):
+    page = visit(taught, size=SCREENS["phone"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_fingers_hit_every_control(visit, taught):
+    page = visit(taught, size=SCREENS["phone"])
+    small = [
+        (target.inner_text(), box)
+        for target in page.locator(TARGETS).all()
+        if (box := target.bounding_box()) and (box["height"] < 43.5 or box["width"] < 43.5)
+    ]
+    assert small == []
+
+
+def test_the_keyboard_reaches_every_control_and_shows_where_it_is(visit, taught):
+    page = visit(taught)
+    places = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        place = page.evaluate(
+            """() => {
+                const element = document.activeElement;
+                const shown = element.closest(".button, .switch") ?? element;
+                const outline = [element, shown].some((one) => getComputedStyle(one).outlineStyle !== "none");
+                return element === document.body ? null : [element.textContent.trim() || element.id || element.type, outline];
+            }"""
+        )
+        if place is None:
+            break
+        places.append(place)
+    names = {name for name, _ in places}
+    assert {"new-name", "Add", "Rename mug", "Forget mug", "Camera mug", "unknown"} <= names
+    assert [name for name, outlined in places if not outlined] == []
+
+
+def test_nothing_moves_for_those_who_want_it_still(visit, taught):
+    page = visit(taught)
+    page.emulate_media(reduced_motion="reduce")
+    assert page.locator("#unknown").evaluate("e => getComputedStyle(e, '::after').transitionProperty") in ("none", "all")
+    assert page.locator("#unknown").evaluate("e => getComputedStyle(e, '::after').transitionDuration") == "0s"
