@@ -27,7 +27,7 @@ function sentence({ operation, labels, samples }) {
   const sentences = {
     learn: `${counted(samples, noun)} of ${names} learned`,
     forget: `${counted(samples, noun)} of ${names} forgotten`,
-    forget_class: `${names} forgotten`,
+    "forget-class": `${names} forgotten`,
     rename: `${labels?.[0]} renamed to ${labels?.[1]}`,
     merge: "another model merged",
     undo: "the change before taken back",

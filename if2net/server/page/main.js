@@ -37,7 +37,7 @@ function teachHint({ takes, read_only: readOnly, classes }) {
 }
 
 function rowHint({ features, feature_names: names }) {
-  if (!names) return `${counted(features, "number")}, with commas between them.`;
+  if (!names) return `${features === null ? "Numbers" : counted(features, "number")}, with commas between them.`;
   const some = names.slice(0, 6).join(", ");
   return `${counted(features, "number")}: ${some}${names.length > 6 ? ", …" : ""}. A first line with the names of the columns may come before.`;
 }

@@ -7,7 +7,7 @@ import { model } from "./model.js";
 import { request } from "./service.js";
 
 const EVERY = 5; // the fifth picture of a class is set aside, and the tenth, and so on
-const MOST = 20; // pictures of a class; more would make each step slower
+const MOST = 10; // pictures of a class; more would make each step slower
 const GROUP = 25; // pictures of one request
 const STEPS = 60; // steps that are remembered
 const COLOURS = 8;

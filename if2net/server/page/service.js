@@ -65,7 +65,7 @@ export async function request(method, path, { json, form, text, key, once = fals
     if (response === null) throw new ServiceError("The server does not answer. Check that it is running, then try again.", 0);
     away(null);
     const error = new ServiceError(await sentence(response), response.status);
-    if (response.status !== 401 || once) throw error;
+    if (once || ![401, 403].includes(response.status)) throw error; // 401: no token, 403: a wrong one
     await askForToken(error, token);
   }
 }

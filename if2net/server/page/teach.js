@@ -235,7 +235,7 @@ class Card {
   async #forget() {
     const name = this.#name;
     if (this.#learned) {
-      if (!(await confirmed(`Forget ${name}?`, `The model will not answer “${name}” any more. Its pictures are not kept anywhere, so learning it again needs pictures.`, "Forget"))) return;
+      if (!(await confirmed(`Forget ${name}?`, `The model will not answer “${name}” any more. Undo brings it back for some minutes. After that, learning it again needs pictures: none are kept.`, "Forget"))) return;
       try {
         await change("DELETE", `v1/classes/${encodeURIComponent(name)}`, {}, `${name} forgotten`);
       } catch (error) {

@@ -1,19 +1,21 @@
 """A browser without a window, a running service, and pictures to teach it."""
 
 import io
-import json
-import os
 import shutil
 import socket
-import subprocess
-import sys
-import time
-import urllib.request
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
+import uvicorn
 from PIL import Image, ImageDraw
+
+from if2net.server.app import create_app
+from if2net.server.service import Service
+from if2net.server.settings import Settings
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -68,55 +70,56 @@ def visit(browser):
     assert errors == []
 
 
-class Service:
-    """`if2net serve` in a process of its own."""
+class Served:
+    """A service in a thread of this process, so that starting one takes no time."""
 
-    def __init__(self, model, *options):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url, self.model = f"http://127.0.0.1:{port}", model
-        command = [sys.executable, "-m", "if2net", "serve", str(model), "--port", str(port), *options]
-        environment = os.environ | {"IF2NET_WRITE_TOKEN": TOKEN, "OMP_NUM_THREADS": "1"}
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        end = time.monotonic() + 60
-        while not self._is_ready():
-            if self.process.poll() is not None or time.monotonic() > end:
-                self.stop()
-                raise AssertionError(self.process.stdout.read().decode())
-            time.sleep(0.1)
-
-    def _is_ready(self):
-        try:
-            with urllib.request.urlopen(f"{self.url}/v2/health/live", timeout=5):
-                return True
-        except OSError:
-            return False
-
-    def info(self):
-        with urllib.request.urlopen(f"{self.url}/v1/model/info", timeout=10) as answer:
-            return json.load(answer)
+    def __init__(self, path, **settings):
+        self.service = Service(path, Settings(write_token=TOKEN, **settings))
+        self.service.start()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._server = uvicorn.Server(uvicorn.Config(create_app(self.service), log_config=None))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
+        self._thread.start()
 
     def classes(self):
-        return {entry["name"]: entry["samples"] for entry in self.info()["classes"]}
+        return dict(self.service.published.classes)
 
     def stop(self):
-        self.process.terminate()
-        self.process.wait(30)
+        self._server.should_exit = True
+        self._thread.join()
+        self.service.stop()
 
 
 @pytest.fixture
-def serve(tmp_path):
-    """Start services; they end with the test."""
-    services = []
+def serve():
+    """Serve models; each service ends with the test."""
+    with ExitStack() as stack:
 
-    def start(model, *options):
-        services.append(Service(model, *options))
-        return services[-1]
+        def start(path, **settings):
+            served = Served(path, **settings)
+            stack.callback(served.stop)
+            return served
 
-    yield start
-    for service in services:
-        service.stop()
+        yield start
+
+
+@pytest.fixture
+def service(serve, tmp_path):
+    """A service whose model has learned nothing."""
+    return serve(tmp_path / "things.if2")
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory):
+    """A service that knows mugs and leaves, for tests that only look."""
+    served = Served(tmp_path_factory.mktemp("taught") / "things.if2")
+    for kind in ("mug", "leaf"):
+        pictures = [("files", (f"{number}.png", drawing(kind, number))) for number in range(6)]
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        httpx.post(f"{served.url}/v1/learn", files=pictures, data={"label": kind}, headers=headers).raise_for_status()
+    yield served
+    served.stop()
 
 
 def drawing(kind, number, size=64):
