@@ -54,7 +54,7 @@ def visit(browser):
 
     def open_page(service, token=TOKEN, size=(1280, 900), colours="light"):
         shape = {"width": size[0], "height": size[1]}
-        context = browser.new_context(viewport=shape, color_scheme=colours, has_touch=size[0] < 600, accept_downloads=True)
+        context = browser.new_context(viewport=shape, color_scheme=colours, reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
@@ -150,7 +150,9 @@ def draw():
     """Make files for a file field of the page: `draw("mug", 10)` or `draw("mug", 1, start=10)`."""
 
     def files(kind, count, start=0, size=64):
-        numbers = range(start, start + count)
-        return [{"name": f"{kind}-{n}.png", "mimeType": "image/png", "buffer": drawing(kind, n, size)} for n in numbers]
+        return [
+            {"name": f"{kind}-{number}.png", "mimeType": "image/png", "buffer": drawing(kind, number, size)}
+            for number in range(start, start + count)
+        ]
 
     return files

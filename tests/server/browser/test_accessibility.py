@@ -1,4 +1,4 @@
-"""Everybody can use the page: axe-core finds nothing serious, and the keyboard, a finger and a small screen are enough."""
+"""Everybody can use the page: axe-core finds nothing serious; the keyboard, a finger and a small screen are enough."""
 
 import shutil
 import subprocess
@@ -37,8 +37,9 @@ def findings(axe):
     """Return what axe-core finds serious or critical in a page, each as one line."""
 
     def find(page):
-        page.evaluate(axe)
-        result = page.evaluate("axe.run()")
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(axe)
+        result = page.evaluate("axe.run({resultTypes: ['violations']})")
         return [
             f"{violation['id']}: {node['target']} {node['failureSummary']}"
             for violation in result["violations"]
@@ -49,23 +50,31 @@ def findings(axe):
     return find
 
 
-@pytest.mark.parametrize("colours", ["light", "dark"])
-@pytest.mark.parametrize("screen", SCREENS)
-def test_axe_finds_nothing_serious(visit, taught, draw, findings, screen, colours):
-    page = visit(taught, size=SCREENS[screen], colours=colours)
-    page.get_by_label("Choose a picture to try").set_input_files(draw("mug", 1, start=90))
-    page.locator("#answer").wait_for()
-    page.get_by_role("button", name="That is wrong").click()
+COUNTS = {"steps": [{"version": 1, "what": "4 pictures of mug", "counts": {"mug": [1, 1]}}], "colours": {}}
+
+
+def test_axe_finds_nothing_serious(visit, taught, draw, findings):
+    page = visit(taught)
+    page.evaluate("counts => localStorage.setItem('if2net-counts:things', JSON.stringify(counts))", COUNTS)
+    page.reload()
     page.get_by_text("Show the numbers").click()
+    page.get_by_label("Choose a picture to try").set_input_files(draw("mug", 1, start=90))
+    page.get_by_role("button", name="That is wrong").click()
     page.get_by_role("button", name="Rename leaf").click()
-    assert findings(page) == []
+    found = {}
+    for screen, (width, height) in SCREENS.items():
+        for colours in ("light", "dark"):
+            page.set_viewport_size({"width": width, "height": height})
+            page.emulate_media(color_scheme=colours)
+            found[screen, colours] = findings(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Forget mug").click()
-    assert findings(page) == []
+    found["confirming"] = findings(page)
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Camera leaf").click()
     page.get_by_role("dialog").wait_for()
-    assert findings(page) == []
+    found["camera"] = findings(page)
+    assert found == {place: [] for place in found}
 
 
 def test_a_phone_shows_everything_without_scrolling_sideways(visit, taught):
@@ -93,7 +102,8 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(visit, taught)
                 const element = document.activeElement;
                 const shown = element.closest(".button, .switch") ?? element;
                 const outline = [element, shown].some((one) => getComputedStyle(one).outlineStyle !== "none");
-                return element === document.body ? null : [element.textContent.trim() || element.id || element.type, outline];
+                const name = element.textContent.trim() || element.id || element.type;
+                return element === document.body ? null : [name, outline];
             }"""
         )
         if place is None:
@@ -106,6 +116,4 @@ def test_the_keyboard_reaches_every_control_and_shows_where_it_is(visit, taught)
 
 def test_nothing_moves_for_those_who_want_it_still(visit, taught):
     page = visit(taught)
-    page.emulate_media(reduced_motion="reduce")
-    assert page.locator("#unknown").evaluate("e => getComputedStyle(e, '::after').transitionProperty") in ("none", "all")
     assert page.locator("#unknown").evaluate("e => getComputedStyle(e, '::after').transitionDuration") == "0s"
