@@ -1,4 +1,4 @@
-"""Everybody can use the page: axe-core finds nothing serious; the keyboard, a finger and a small screen are enough."""
+"""Everybody can use the page: axe-core finds nothing serious; the keyboard, fingers and small screens are enough."""
 
 import shutil
 import subprocess

@@ -63,6 +63,11 @@ def test_old_classes_hold_while_new_ones_come_and_go(visit, service, draw):
     for name in ("All together", "mug", "leaf", "key"):
         expect(strip(page, name)).to_contain_text(re.compile(r"100\s%"))
 
+    page.get_by_text("Show the numbers").click()  # the chart as a table
+    expect(page.get_by_role("columnheader")).to_have_text(["Step", "All together", "mug", "leaf", "key"])
+    last = page.get_by_role("table").get_by_role("row").last
+    expect(last.get_by_role("cell")).to_have_text(["6 of 6", "2 of 2", "2 of 2", "2 of 2"])
+
     forget(page, "key")
     assert try_out(page, draw("mug", 1, start=52)) == "mug"
     assert service.classes() == {"leaf": 8, "mug": 8}
@@ -74,16 +79,6 @@ def test_old_classes_hold_while_new_ones_come_and_go(visit, service, draw):
     expect(strip(page, "mug")).to_contain_text(re.compile(r"100\s%"))
     expect(page.locator("#chart-hint")).to_contain_text("are gone since it was loaded again")
     assert try_out(page, draw("leaf", 1, start=52)) == "leaf"
-
-
-def test_the_chart_has_the_same_numbers_as_a_table(visit, service, draw):
-    page = visit(service)
-    teach(page, "mug", draw("mug", 5))
-    teach(page, "leaf", draw("leaf", 10))
-    page.get_by_text("Show the numbers").click()
-    table = page.get_by_role("table")
-    expect(table.get_by_role("columnheader")).to_have_text(["Step", "All together", "mug", "leaf"])
-    expect(table.get_by_role("row").last.get_by_role("cell")).to_have_text(["3 of 3", "1 of 1", "2 of 2"])
 
 
 def test_pictures_that_are_set_aside_are_never_sent_to_learn(visit, service, draw):
