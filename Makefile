@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup
 EXTRAS ?= .venv-extras
 EXTRAS_READY := $(EXTRAS)/.ready
 
-.PHONY: run test test-slow test-attack test-extras coverage docs bench bench-gpu lint clean
+.PHONY: run test test-slow test-attack test-extras coverage docs bench bench-serve bench-gpu lint clean
 
 run: $(READY)
 	$(BIN)/if2net run
@@ -49,6 +49,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/ridge_path.py
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/predictors.py
+
+# About five minutes on two quiet cores.
+bench-serve: $(READY)
+	$(BIN)/python benchmarks/serving.py
 
 # Needs an environment with a CUDA build of torch; the one above has none.
 bench-gpu:

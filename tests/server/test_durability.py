@@ -1,0 +1,356 @@
+"""What was answered survives: kills, restarts, full disks and damaged files."""
+
+import shutil
+import sqlite3
+import threading
+import uuid
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import torch
+
+from if2net.errors import InUseError, OutputError
+from if2net.files import kept_file
+from if2net.learner import IF2Net
+from if2net.server import store
+from if2net.server.changes import LEARN, Change
+from if2net.server.log import Log
+from if2net.server.service import Service
+from if2net.server.settings import Settings
+
+
+def learn(client, X, y, key=None):
+    headers = {"Idempotency-Key": key} if key else {}
+    return client.post("/v1/learn", json={"rows": X.tolist(), "labels": list(y)}, headers=headers)
+
+
+def crash(client):
+    """Stop as a killed process does: without a last snapshot."""
+    client.service._store.close = lambda net: client.service._store.log.close()
+
+
+def counts(client):
+    return {entry["name"]: entry["samples"] for entry in client.get("/v1/classes").json()["classes"]}
+
+
+def log_content(path):
+    files = [Path(f"{path}-log"), Path(f"{path}-log-wal")]
+    return b"".join(file.read_bytes() for file in files if file.exists())
+
+
+def equals_offline(path, batches, rows):
+    """Check that a model gives the scores of one that has learned the same samples in one piece."""
+    net = IF2Net.load(path, "cpu")
+    X, y = (np.concatenate(parts) for parts in zip(*batches, strict=True))
+    other = net.fork().learn(X, y)
+    assert net.samples == other.samples
+    assert torch.equal(net.tensors()["members"], other.tensors()["members"])  # counts by the hashes of the samples
+    np.testing.assert_allclose(net.scores(rows), other.scores(rows), atol=1e-8)
+
+
+def test_changes_after_the_last_snapshot_are_made_again(model, served, three_classes):
+    X, y = three_classes(30, seed=1)
+    with served(model) as client:
+        first = learn(client, X, y, "a").json()
+        client.patch("/v1/classes/ant", json={"name": "termite"})
+        client.delete("/v1/classes/bee")
+        crash(client)
+    assert IF2Net.load(model, "cpu").samples == 60
+    with served(model) as client:
+        assert counts(client) == {"termite": 30, "cat": 30}
+        assert client.get("/v1/classes").json()["version"] == 3
+        assert learn(client, X, y, "a").json() == first
+        assert client.post("/v1/undo").json()["undone"] == 3
+        assert counts(client) == {"termite": 30, "cat": 30, "bee": 30}
+
+
+def test_the_model_equals_one_that_learned_offline(model, served, three_classes):
+    batches = [three_classes(), three_classes(30, seed=1), three_classes(9, seed=2)]
+    for batch in batches[1:]:
+        with served(model) as client:
+            learn(client, *batch)
+            crash(client)
+    with served(model):
+        pass
+    equals_offline(model, batches, three_classes(50, seed=9)[0])
+
+
+def test_offline_changes_between_two_runs_stay(model, served, three_classes):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        crash(client)
+    net = IF2Net.load(model, "cpu")
+    net.learn(*three_classes(15, seed=2)).save(model)
+    with served(model) as client:
+        assert sum(counts(client).values()) == 60 + 30 + 15
+
+
+def test_features_leave_the_log_after_two_snapshots(model, served, three_classes):
+    X, y = three_classes(30, seed=1)
+    with served(model, keep_seconds=0, snapshot_seconds=0.1) as client:
+        learn(client, X, y, "a")
+        deadline = threading.Event()
+        for _ in range(100):
+            if X[0].astype(float).tobytes() not in log_content(model):
+                break
+            deadline.wait(0.1)
+        assert X[0].astype(float).tobytes() not in log_content(model)
+        assert learn(client, X, y, "a").json()["version"] == 1
+        assert client.post("/v1/undo").status_code == 409
+
+
+def test_a_clean_stop_leaves_no_features(model, served, three_classes):
+    X, y = three_classes(30, seed=1)
+    with served(model) as client:
+        learn(client, X, y)
+        assert X[0].astype(float).tobytes() in log_content(model)
+    assert X[0].astype(float).tobytes() not in log_content(model)
+    assert IF2Net.load(model, "cpu").samples == 90
+    assert IF2Net.load(kept_file(model), "cpu").samples == 90
+
+
+@pytest.mark.parametrize("place", [3, 200, -1])
+def test_a_damaged_snapshot_is_replaced_by_the_one_before_and_the_log(model, served, three_classes, caplog, place):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1), "a")
+        client.get("/v1/model")  # a snapshot
+        learn(client, *three_classes(15, seed=2), "b")
+        crash(client)
+    content = bytearray(model.read_bytes())
+    content[place] ^= 1
+    model.write_bytes(content)
+    with served(model) as client:
+        assert sum(counts(client).values()) == 60 + 30 + 15
+        assert learn(client, *three_classes(15, seed=2), "b").json()["version"] == 2
+    assert "kept as" in caplog.text
+    assert len(list(model.parent.glob("model.if2.damaged-*"))) == 1
+    assert IF2Net.load(model, "cpu").samples == 105
+
+
+def test_a_damaged_model_without_an_earlier_one_is_an_error(model, served, three_classes):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+    kept_file(model).unlink()
+    model.write_bytes(model.read_bytes()[:-5])
+    with pytest.raises(ValueError, match="backup"), served(model):
+        pass
+    assert model.exists()
+
+
+def test_the_end_of_a_torn_log_is_ignored(model, served, three_classes):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        wal = Path(f"{model}-log-wal").read_bytes()
+        crash(client)
+        log = {Path(f"{model}-log{end}"): Path(f"{model}-log{end}").read_bytes() for end in ("", "-wal")}
+    for path, content in log.items():
+        path.write_bytes(content)
+    Path(f"{model}-log-wal").write_bytes(wal + wal[-5000:-100])  # a commit of which only a part reached the disk
+    with served(model) as client:
+        assert sum(counts(client).values()) == 90
+
+
+def test_a_damaged_log_is_set_aside_and_the_good_part_is_used(model, served, three_classes, caplog):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        learn(client, *three_classes(15, seed=2))
+        crash(client)
+    with sqlite3.connect(f"{model}-log") as database:
+        database.execute("UPDATE changes SET features = zeroblob(length(features)) WHERE position = 2")
+    with served(model) as client:
+        assert sum(counts(client).values()) == 90
+        assert learn(client, *three_classes(15, seed=2)).json()["version"] == 2
+    assert "damaged" in caplog.text
+    Path(f"{model}-log").write_bytes(b"no database" * 1000)
+    with served(model) as client:
+        assert sum(counts(client).values()) == 105
+    assert len(list(model.parent.glob("model.if2-log.damaged-*"))) >= 1
+
+
+def test_the_log_of_another_model_is_not_used(model, served, three_classes):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        crash(client)
+    IF2Net(width=60, device="cpu").learn(*three_classes(12, seed=5)).save(model)
+    with pytest.raises(OutputError, match="another model"), served(model):
+        pass
+
+
+def test_a_model_that_is_gone_is_not_begun_anew(model, served, three_classes):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+    model.unlink()
+    with pytest.raises(ValueError, match="missing"), served(model):
+        pass
+
+
+def test_a_full_disk_refuses_changes_and_predictions_go_on(model, served, three_classes, monkeypatch):
+    X, y = three_classes(30, seed=1)
+    with served(model) as client:
+        learn(client, X, y, "a")
+        full = lambda *_: (_ for _ in ()).throw(sqlite3.OperationalError("database or disk is full"))  # noqa: E731
+        with monkeypatch.context() as patch:
+            patch.setattr(Change, "content", full)
+            refused = learn(client, X - 9, y, "b")
+            assert refused.status_code == 507
+            assert "free some space" in refused.json()["error"]
+            assert client.post("/v1/predict", json={"rows": X[:1].tolist()}).json()["version"] == 1
+        with monkeypatch.context() as patch:
+            patch.setattr(store.shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
+            assert learn(client, X - 9, y, "b").status_code == 507
+        assert learn(client, X - 9, y, "b").json()["samples"] == 120
+        crash(client)
+    with served(model) as client:
+        assert sum(counts(client).values()) == 120
+        assert client.get("/v1/classes").json()["version"] == 2
+
+
+def test_a_snapshot_that_cannot_be_written_is_written_later(model, served, three_classes, monkeypatch, caplog):
+    X, y = three_classes(30, seed=1)
+    with served(model, snapshot_seconds=0.1) as client:
+
+        def fail(*_, **__):
+            raise OutputError("The disk is full.")
+
+        monkeypatch.setattr(IF2Net, "save", fail)
+        learn(client, X, y)
+        threading.Event().wait(1.5)
+        assert "A snapshot could not be written" in caplog.text
+        assert client.post("/v1/predict", json={"rows": X[:1].tolist()}).status_code == 200
+        monkeypatch.undo()
+    assert IF2Net.load(model, "cpu").samples == 90
+
+
+def test_a_read_only_folder_is_an_error_at_the_start(model, served, monkeypatch):
+    monkeypatch.setattr("if2net.files.os.access", lambda *_: False)  # the tests may run as root
+    with pytest.raises(OutputError), served(model):
+        pass
+
+
+def test_two_servers_cannot_write_one_model(model, served):
+    with served(model), pytest.raises(InUseError), served(model):
+        pass
+
+
+def test_a_reader_follows_the_model(model, served, three_classes):
+    with served(model, read_only=True) as reader:
+        with served(model) as client:
+            learn(client, *three_classes(30, seed=1))
+            assert learn(reader, *three_classes(3, seed=2)).status_code == 403
+            client.get("/v1/model")
+            for _ in range(100):
+                if reader.get("/v1/classes").json()["version"] == 1:
+                    break
+                threading.Event().wait(0.1)
+            assert sum(counts(reader).values()) == 90
+        assert reader.get("/v1/model").status_code == 200
+        predictions = reader.post("/v1/predict", json={"rows": three_classes(3)[0].tolist(), "unknown": 0.05})
+        assert predictions.status_code == 200
+
+
+def test_keys_are_forgotten_after_their_time(model, served, three_classes):
+    X, y = three_classes(30, seed=1)
+    with served(model, key_days=0, keep_seconds=0, snapshot_seconds=0.1) as client:
+        learn(client, X, y, "a")
+        for _ in range(100):
+            if not client.get("/v1/changes").json():
+                break
+            threading.Event().wait(0.1)
+        assert client.get("/v1/changes").json() == []
+        assert client.get("/v1/classes").json()["version"] == 1
+
+
+def test_an_interrupted_append_leaves_nothing(tmp_path):
+    log = Log(tmp_path / "log")
+    change = Change(LEARN, ("a",), np.zeros((1, 3), np.float32))
+
+    class Broken(Change):
+        def content(self):
+            raise RuntimeError
+
+    from if2net.server.log import Entry
+
+    entries = [Entry(change, "a", b"", {}), Entry(Broken(LEARN), "b", b"", {})]
+    with pytest.raises(RuntimeError):
+        log.append(1, entries)
+    assert log.last == 0
+    log.append(1, entries[:1])
+    assert [position for position, _ in log.after(0)] == [1]
+
+
+def test_a_service_that_could_not_start_lets_others_use_the_file(model, served):
+    service = Service(model, Settings(rows=True, backbone="pixels", device="cpu"))
+    with pytest.raises(ValueError, match="backbone"):
+        service.start()
+    service.stop()
+    with served(model):
+        pass
+
+
+# ---------------------------------------------------------------------- kills
+
+
+class Client(threading.Thread):
+    """Teaches one sample at a time, and repeats each request until it is answered."""
+
+    def __init__(self, port, number, stop):
+        super().__init__(daemon=True)
+        self.port, self.number, self.stop = port, number, stop
+        self.random = np.random.default_rng(number)
+        self.learned, self.failures = [], []
+
+    def run(self):
+        with httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=30) as client:
+            while not self.stop.is_set():
+                label = ("ant", "bee", "cat")[len(self.learned) % 3]
+                row = (self.random.normal(size=5) + 4 * (len(self.learned) % 3)).astype(np.float32)
+                headers = {"Authorization": "Bearer write", "Idempotency-Key": uuid.uuid4().hex}
+                while True:
+                    try:
+                        body = {"rows": [row.tolist()], "labels": [label]}
+                        answer = client.post("/v1/learn", json=body, headers=headers)
+                    except httpx.TransportError:
+                        self.stop.wait(0.02)
+                        continue
+                    if answer.status_code == 200:
+                        self.learned.append((row, label))
+                        break
+                    if answer.status_code != 503:
+                        self.failures.append(answer.text)
+                        return
+
+
+def kill_often(process, model, three_classes, kills, clients=8):
+    """Kill a server at random moments while clients teach it, and compare it with a model learned offline."""
+    server = process(model, "--snapshot-seconds", 0.5, "--keep-seconds", 0)
+    stop, chance = threading.Event(), np.random.default_rng(0)
+    threads = [Client(server.port, number, stop) for number in range(clients)]
+    for thread in threads:
+        thread.start()
+    for _ in range(kills):
+        threading.Event().wait(chance.uniform(0.05, 1.5))
+        server.kill()
+        server.start()
+        if chance.random() < 0.7:  # otherwise it is killed while it starts
+            server.wait()
+    server.wait()
+    stop.set()
+    for thread in threads:
+        thread.join()
+        assert not thread.failures
+    assert server.stop() == 0
+    learned = [sample for thread in threads for sample in thread.learned]
+    rows, labels = np.array([row for row, _ in learned]), np.array([label for _, label in learned])
+    equals_offline(model, [three_classes(), (rows, labels)], three_classes(50, seed=9)[0])
+    return len(learned)
+
+
+def test_a_server_keeps_all_answered_samples_through_3_kills(process, model, three_classes):
+    assert kill_often(process, model, three_classes, 3) > 10
+
+
+@pytest.mark.attack
+def test_a_server_keeps_all_answered_samples_through_200_kills(process, model, three_classes):
+    assert kill_often(process, model, three_classes, 200) > 1000
