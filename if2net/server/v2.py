@@ -18,7 +18,7 @@ from if2net.version import __version__
 # The header with the length of the JSON, if tensors in binary form follow it.
 JSON_LENGTH = "inference-header-content-length"
 INPUT, LABEL, PROBABILITIES = "input", "label", "probabilities"
-DTYPES: dict[Any, np.dtype[Any]] = {"FP32": np.dtype("<f4"), "FP64": np.dtype("<f8")}
+DTYPES: dict[str, np.dtype[Any]] = {"FP32": np.dtype("<f4"), "FP64": np.dtype("<f8")}
 SERVER = {"name": "if2net", "version": __version__, "extensions": ["binary_tensor_data"]}
 
 
@@ -65,7 +65,7 @@ def parse(body: bytes, json_length: str | None) -> Inference:
 
 def _rows(tensor: dict[str, Any], binary: bytes) -> np.ndarray:
     shape, kind = tensor.get("shape"), tensor.get("datatype")
-    if tensor.get("name") != INPUT or kind not in DTYPES:
+    if tensor.get("name") != INPUT or not isinstance(kind, str) or kind not in DTYPES:
         raise Refusal(400, f"The input must be named {INPUT} and have the datatype {' or '.join(DTYPES)}.")
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side > 0 for side in shape):
         raise Refusal(400, "The shape of the input must be two numbers: samples and features.")
