@@ -36,6 +36,11 @@ def undo(
             raise ModelFileError(
                 f"{kept} is no earlier state of {model}, which another model has replaced; remove the former."
             )
+        if now.log is not None and now.log != net.log:
+            raise InputError(
+                f"{model} was last changed by `if2net serve`, whose log would make the changes again. Start the "
+                "server, and take them back there."
+            )
         take_back(model, kept)
     lines = [
         f"Took back {now.samples - net.samples:,} samples.",

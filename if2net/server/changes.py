@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from if2net.errors import InputError
+from if2net.errors import InputError, RepeatedSamplesWarning
 from if2net.learner import IF2Net
 
 LEARN, FORGET, RENAME, FORGET_CLASS, MERGE, RESTORE = "learn", "forget", "rename", "forget-class", "merge", "restore"
@@ -75,7 +75,8 @@ class Change:
                 net.merge(self.model)
             else:
                 raise InputError(f"The log does not hold what is needed for the operation {self.operation!r}.")
-        return [str(notice.message) for notice in notices if issubclass(notice.category, UserWarning)]
+        # Warnings of other threads may be among them.
+        return [str(notice.message) for notice in notices if issubclass(notice.category, RepeatedSamplesWarning)]
 
     def inverse(self, position: int) -> Change | None:
         """Return the change that takes this one back, whose position is given; None if there is none."""

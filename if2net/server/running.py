@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -19,29 +21,74 @@ from if2net.server.settings import Settings
 LAST_SECONDS = 30
 
 
+@contextmanager
+def serving(path: str | os.PathLike[str], settings: Settings | None = None) -> Iterator[str]:
+    """Serve a model in a thread of this process while the block runs; `if2net serve` does so in its own process.
+
+    Parameters
+    ----------
+    path : path-like
+        The model file. If it does not exist, the service begins with an empty model.
+    settings : Settings, optional
+        By default, the service listens at any free port of this machine, and nobody may change the model.
+
+    Yields
+    ------
+    str
+        The address, such as ``http://127.0.0.1:8000``.
+
+    Examples
+    --------
+    >>> import json, tempfile, urllib.request
+    >>> from if2net.server import Settings, serving
+    >>> with serving(Path(tempfile.mkdtemp()) / "new.if2", Settings(port=0, rows=True)) as address:
+    ...     with urllib.request.urlopen(f"{address}/v1/classes") as answer:
+    ...         json.load(answer)
+    {'version': 0, 'classes': []}
+    """
+    started = threading.Event()
+    with _prepared(Path(path), settings or Settings(port=0), lambda _: started.set()) as (server, bound, address):
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+        thread.start()
+        try:
+            started.wait()
+            yield address
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
 def run(path: Path, settings: Settings, show: Callable[[str], None]) -> None:
     """Serve a model until the process is told to stop. `show` receives the address when requests are answered."""
-    service = Service(path, settings)
     # uvicorn ends in good order, and then raises the signal again, which must not end the process before the service.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
-    with contextlib.closing(_bound(settings)) as bound:
-        try:
-            service.start()
-            config = uvicorn.Config(
-                create_app(service),
-                http="httptools",
-                ws="none",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=bool(settings.trusted_proxies),
-                forwarded_allow_ips=list(settings.trusted_proxies),
-                timeout_graceful_shutdown=LAST_SECONDS,
-            )
-            server = _Server(config, lambda: show(_address(bound, settings)))
-            server.run(sockets=[bound])
-        finally:
-            service.stop()
+    with _prepared(path, settings, show) as (server, bound, _):
+        server.run(sockets=[bound])
+
+
+@contextmanager
+def _prepared(
+    path: Path, settings: Settings, show: Callable[[str], None]
+) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
+    """Load the model and give a server that can run, with its socket and address."""
+    service = Service(path, settings)
+    with ExitStack() as stack:
+        bound = stack.enter_context(_bound(settings))
+        stack.callback(service.stop)
+        service.start()
+        address = _address(bound, settings)
+        config = uvicorn.Config(
+            create_app(service),
+            http="httptools",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            timeout_graceful_shutdown=LAST_SECONDS,
+        )
+        yield _Server(config, lambda: show(address)), bound, address
 
 
 class _Server(uvicorn.Server):
@@ -73,6 +120,5 @@ def _bound(settings: Settings) -> socket.socket:
 
 
 def _address(bound: socket.socket, settings: Settings) -> str:
-    port = bound.getsockname()[1]
     host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http://{f'[{host}]' if ':' in host else host}:{bound.getsockname()[1]}"

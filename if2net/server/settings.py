@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that an operator can choose. Limits protect the memory and the time of the machine."""
+    """Everything that an operator can choose. `if2net serve --help` describes the settings by the same names.
+
+    Limits protect the memory and the time of the machine. Without a `write_token`, nobody may change the model.
+
+    >>> Settings(host="0.0.0.0").is_loopback
+    False
+    """
 
     # Who is let in.
     host: str = "127.0.0.1"

@@ -15,7 +15,7 @@ FILES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 TEXTS = {path.relative_to(ROOT): path.read_text() for path in FILES}
 PAGES = [path for path, text in TEXTS.items() if BLOCK.search(text)]
 MUST_RUN = {"README.md", "docs/start.md", "docs/algorithm.md", "docs/metrics.md"}
-GUIDES = ("tables", "images", "deployed", "model-files", "where-models-go", "comparing", "unknown")
+GUIDES = ("tables", "images", "deployed", "model-files", "where-models-go", "comparing", "unknown", "serving")
 MUST_RUN |= {f"docs/guides/{guide}.md" for guide in GUIDES}
 
 

@@ -10,13 +10,15 @@ import httpx
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
+from if2net.cli import app
 from if2net.errors import InUseError, OutputError
 from if2net.files import kept_file
 from if2net.learner import IF2Net
 from if2net.server import store
 from if2net.server.changes import LEARN, Change
-from if2net.server.log import Log
+from if2net.server.log import Entry, Log
 from if2net.server.service import Service
 from if2net.server.settings import Settings
 
@@ -85,6 +87,16 @@ def test_offline_changes_between_two_runs_stay(model, served, three_classes):
     net.learn(*three_classes(15, seed=2)).save(model)
     with served(model) as client:
         assert sum(counts(client).values()) == 60 + 30 + 15
+
+
+def test_undo_on_the_command_line_leaves_changes_of_a_server_to_it(model, served, three_classes):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        client.get("/v1/model")
+        crash(client)
+    result = CliRunner().invoke(app, ["undo", str(model)])
+    assert "if2net serve" in str(result.exception)
+    assert IF2Net.load(model, "cpu").samples == 90
 
 
 def test_features_leave_the_log_after_two_snapshots(model, served, three_classes):
@@ -269,8 +281,6 @@ def test_an_interrupted_append_leaves_nothing(tmp_path):
     class Broken(Change):
         def content(self):
             raise RuntimeError
-
-    from if2net.server.log import Entry
 
     entries = [Entry(change, "a", b"", {}), Entry(Broken(LEARN), "b", b"", {})]
     with pytest.raises(RuntimeError):
