@@ -3,7 +3,7 @@
 import { counted, find, make, makeSvg, percent } from "./elements.js";
 import { asideCount, colourOf, steps } from "./memory.js";
 
-const ALL = "All together";
+const ALL = "All";
 
 export function drawChart() {
   const points = steps();

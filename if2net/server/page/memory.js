@@ -3,7 +3,7 @@
 //
 // The pictures are in the memory of this tab alone. The counts are in localStorage, by the name of the model.
 
-import { model } from "./model.js";
+import { learnedClass, model } from "./model.js";
 import { request } from "./service.js";
 
 const EVERY = 5; // the fifth picture of a class is set aside, and the tenth, and so on
@@ -121,7 +121,8 @@ export async function measure(what, done) {
 }
 
 async function counted(what) {
-  const questions = [...aside].flatMap(([name, pictures]) => pictures.map((blob) => ({ name, blob })));
+  const known = [...aside].filter(([name]) => learnedClass(name)); // a class that could not be learned has no share yet
+  const questions = known.flatMap(([name, pictures]) => pictures.map((blob) => ({ name, blob })));
   const counts = {};
   let version = model.info.version;
   for (let start = 0; start < questions.length; start += GROUP) {

@@ -60,11 +60,11 @@ def test_old_classes_hold_while_new_ones_come_and_go(visit, service, draw):
     assert try_out(page, draw("mug", 1, start=51)) == "mug"
     assert try_out(page, draw("leaf", 1, start=51)) == "leaf"
     assert try_out(page, draw("key", 1, start=51)) == "key"
-    for name in ("All together", "mug", "leaf", "key"):
+    for name in ("All", "mug", "leaf", "key"):
         expect(strip(page, name)).to_contain_text(re.compile(r"100\s%"))
 
     page.get_by_text("Show the numbers").click()  # the chart as a table
-    expect(page.get_by_role("columnheader")).to_have_text(["Step", "All together", "mug", "leaf", "key"])
+    expect(page.get_by_role("columnheader")).to_have_text(["Step", "All", "mug", "leaf", "key"])
     last = page.get_by_role("table").get_by_role("row").last
     expect(last.get_by_role("cell")).to_have_text(["6 of 6", "2 of 2", "2 of 2", "2 of 2"])
 
