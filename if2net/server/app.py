@@ -44,6 +44,7 @@ SENTENCES = {
     405: "This address does not take this method; /openapi.json lists what there is.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"model": schemas.Failure}}
+METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
 PIECE = 1 << 20
 
 logger = logging.getLogger("if2net.server")
@@ -360,8 +361,9 @@ class Door:
         except Refusal as error:
             await JSONResponse({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
+            route, method = getattr(scope.get("route"), "path", "other"), scope["method"]
+            method = method if method in METHODS else "other"  # a client can send any word
             seconds = time.perf_counter() - start
-            self.desk.metrics.requests.labels(scope["method"], route, status).inc()
+            self.desk.metrics.requests.labels(method, route, status).inc()
             self.desk.metrics.seconds.labels(route).observe(seconds)
-            logger.info("%s %s %d %.1f ms", scope["method"], route, status, 1000 * seconds)
+            logger.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)

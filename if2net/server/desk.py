@@ -164,7 +164,9 @@ class Desk:
         rows, kept, left_out = await self.features(samples)
         assert samples.labels is not None
         labels = tuple(samples.labels[place] for place in kept)
-        change = Change(operation, labels, rows, samples.feature_names, logged=self.service.logs_features)
+        change = Change(
+            operation, labels, rows, samples.feature_names, logged=not self.service.published.takes_pixels
+        )
         return await self._change(change, {done: len(rows), "left_out": left_out}, key, digest)
 
     async def merge(self, request: Request) -> dict[str, Any]:

@@ -40,6 +40,7 @@ CREATE TABLE IF NOT EXISTS changes (
     features BLOB,
     checksum BLOB NOT NULL
 );
+CREATE INDEX IF NOT EXISTS whole ON changes (position) WHERE content IS NOT NULL;
 """
 FORMAT = 1
 # Labels of a change that are listed.
@@ -157,7 +158,8 @@ class Log:
         """Return changes after this position that others restore, and those others: together they change nothing."""
         with self._lock, _explaining(self.path):
             pairs = self._database.execute(
-                "SELECT undoes, position FROM changes WHERE operation = ? AND undoes > ?", (RESTORE, position)
+                "SELECT undoes, position FROM changes WHERE position > ? AND operation = ? AND undoes > ?",
+                (position, RESTORE, position),
             ).fetchall()
         return {place for pair in pairs for place in pair}
 
@@ -200,10 +202,18 @@ class Log:
 
     @property
     def oldest_features(self) -> float | None:
-        """The time of the oldest change whose features are in the log."""
+        """The time of the oldest change whose content is in the log."""
+        return self._oldest("SELECT time FROM changes WHERE content IS NOT NULL ORDER BY position LIMIT 1")
+
+    @property
+    def oldest_key(self) -> float | None:
+        """The time of the oldest change that the log knows."""
+        return self._oldest("SELECT time FROM changes ORDER BY position LIMIT 1")
+
+    def _oldest(self, query: str) -> float | None:
         with self._lock, _explaining(self.path):
-            query = "SELECT min(time) FROM changes WHERE content IS NOT NULL"
-            return self._database.execute(query).fetchone()[0]
+            row = self._database.execute(query).fetchone()
+        return None if row is None else row[0]
 
     # ------------------------------------------------------------------ snapshots
 

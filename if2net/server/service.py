@@ -62,6 +62,10 @@ class Published:
         The classes, sorted, with their numbers of samples.
     has_novelty : bool
         Whether it can tell unknown samples.
+    dtype : str
+        The precision of its samples.
+    takes_pixels : bool
+        Whether its rows are pictures themselves.
     """
 
     net: IF2Net | None
@@ -71,18 +75,21 @@ class Published:
     features: int | None
     feature_names: list[str] | None
     has_novelty: bool
+    dtype: str = "float32"
+    takes_pixels: bool = False
 
     @classmethod
     def of(cls, net: IF2Net, version: int, novelty: bool) -> Published:
         """Solve a model and publish it."""
         features = None if net.encoder is None else net.encoder.inputs
         names = None if net.feature_names is None else list(net.feature_names)
+        kind = net.config.dtype, net.config.shape is not None
         if net.decision is None or not len(net.classes):
-            return cls(None, version, [], 0, features, names, False)
+            return cls(None, version, [], 0, features, names, False, *kind)
         net.solve(novelty=novelty)
         counts = net.decision.counts.tolist()
         classes = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
-        return cls(net._present(), version, classes, net.samples, features, names, novelty)
+        return cls(net._present(), version, classes, net.samples, features, names, novelty, *kind)
 
     def asked(self) -> IF2Net:
         """Return the model, or refuse because it has learned nothing."""
@@ -127,7 +134,8 @@ class Service:
     """
 
     def __init__(self, path: Path, settings: Settings) -> None:
-        self.path, self.settings, self.name = path, settings, path.stem
+        self.settings, self.name = settings, path.stem
+        self.path = Path(os.path.realpath(path))  # the log lies beside the file, not beside a link to it
         self.published = Published(None, 0, [], 0, None, None, False)
         self.extractor: Extractor | None = None
         self._record: BackboneRecord | None = None
@@ -180,14 +188,7 @@ class Service:
     @property
     def dtype(self) -> type[np.floating[Any]]:
         """The precision of the model's samples."""
-        net = self.published.net
-        return np.float64 if net is not None and net.config.dtype == "float64" else np.float32
-
-    @property
-    def logs_features(self) -> bool:
-        """Whether the log holds the samples. Rows that are pictures themselves are never logged."""
-        net = self.published.net
-        return net is None or net.config.shape is None
+        return np.float64 if self.published.dtype == "float64" else np.float32
 
     @property
     def log_entries(self) -> int:
@@ -198,7 +199,7 @@ class Service:
 
     def submit(self, request: ChangeRequest) -> Future[dict[str, Any]]:
         """Ask for a change. The future has the answer when the change would survive a power cut."""
-        future: Future[dict[str, Any]] = Future()
+        future: Future[dict[str, Any]] = _begun()
         with self._wake:
             self._check_open()
             if len(self._jobs) >= self.settings.waiting:
@@ -209,7 +210,7 @@ class Service:
 
     def call(self, function: Callable[[], Any]) -> Future[Any]:
         """Run a function between two changes."""
-        future: Future[Any] = Future()
+        future = _begun()
         with self._wake:
             self._check_open()
             self._calls.append((function, future))
@@ -272,7 +273,7 @@ class Service:
                 _resolve(future, function)
             try:
                 self._store.save_if_due(self._net)
-            except IF2NetError as error:  # the log goes on; the next attempt comes later
+            except Exception as error:  # the log goes on; the next attempt comes later
                 logger.error("A snapshot could not be written: %s", error)
 
     def _write(self, group: list[Job]) -> None:
@@ -305,7 +306,8 @@ class Service:
             published = Published.of(self._net, version, self._wants_novelty)
             self._store.append(self._net, [entry for entry, _ in done])
         except Exception as error:
-            self._refuse(group, error, changed=bool(done))
+            is_known = isinstance(error, IF2NetError | Refusal)
+            self._refuse(group, error, changed=bool(done) or not is_known)
             return
         self.published = published
         for entry, futures in done:
@@ -465,6 +467,13 @@ def _same_answer(known: tuple[bytes, dict[str, Any]], digest: bytes) -> dict[str
     if known[0] != digest:
         raise Refusal(422, "This Idempotency-Key was used for another request; use a new key for each change.")
     return known[1]
+
+
+def _begun() -> Future[Any]:
+    """Return a future that a client who has gone cannot cancel: its change is made all the same."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
 
 
 def _resolve(future: Future[Any], function: Callable[[], Any]) -> None:

@@ -208,7 +208,7 @@ class Store:
         self.unsaved_samples = 0
 
     def save_if_due(self, net: IF2Net) -> None:
-        """Write a snapshot if the model has changed, or if the log holds features for too long."""
+        """Write a snapshot if the model has changed, or if the log holds something for too long."""
         assert net.log is not None
         waited = time.monotonic() - self.saved_at >= self.settings.snapshot_seconds
         if self.unsaved_samples < self.settings.snapshot_samples and not waited:
@@ -217,8 +217,11 @@ class Store:
             self.save(net)
             return
         self.saved_at = time.monotonic()
-        oldest = self.log.oldest_features
-        if oldest is not None and time.time() - oldest >= self.settings.keep_seconds:
+        limits = (
+            (self.log.oldest_features, self.settings.keep_seconds),
+            (self.log.oldest_key, self.settings.key_days * 86_400),
+        )
+        if any(oldest is not None and time.time() - oldest >= seconds for oldest, seconds in limits):
             self.save(net)
 
     def close(self, net: IF2Net) -> None:

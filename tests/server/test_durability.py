@@ -181,6 +181,30 @@ def test_a_damaged_log_is_set_aside_and_the_good_part_is_used(model, served, thr
     assert len(list(model.parent.glob("model.if2-log.damaged-*"))) >= 1
 
 
+def test_a_link_to_the_model_shares_its_log(model, served, three_classes):
+    link = model.parent / "links" / "birds.if2"
+    link.parent.mkdir()
+    link.symlink_to(model)
+    with served(link) as client:
+        assert client.get("/v1/model/info").json()["name"] == "birds"
+        learn(client, *three_classes(30, seed=1))
+        crash(client)
+    with served(model) as client:
+        assert sum(counts(client).values()) == 90
+
+
+def test_an_error_that_nobody_expected_changes_nothing(model, served, three_classes, monkeypatch):
+    X, y = three_classes(30, seed=1)
+    with served(model) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(IF2Net, "solve", lambda *_, **__: 1 / 0)
+            refused = learn(client, X, y)
+        assert refused.status_code == 500
+        assert "nothing was changed" in refused.json()["error"]
+        assert sum(counts(client).values()) == 60
+        assert learn(client, X, y).json()["samples"] == 90
+
+
 def test_the_log_of_another_model_is_not_used(model, served, three_classes):
     with served(model) as client:
         learn(client, *three_classes(30, seed=1))
