@@ -26,7 +26,7 @@ test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
 
 test-attack: $(READY)
-	$(PYTEST) tests/attack -m attack
+	$(PYTEST) tests/attack tests/server -m attack
 
 test-extras: $(EXTRAS_READY)
 	$(EXTRAS)/bin/python -m pytest tests/extras -m extras

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import BackboneOption, DeviceOption
 
 ACCESS, SAMPLES, DISK, LIMITS = "Access", "The model", "Durability", "Limits"
@@ -87,6 +88,8 @@ def serve(
         float, typer.Option(min=0, help="Requests of a client; 0: no limit.", rich_help_panel=LIMITS)
     ] = 500.0,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Serve a model: people teach it and ask it in a browser or over HTTP.
 
@@ -130,12 +133,14 @@ def serve(
         requests_per_second=requests_per_second,
     )
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("if2net").setLevel(log_level.upper())
+    logging.getLogger("if2net").setLevel("WARNING" if quiet else log_level.upper())
 
     def show(address: str) -> None:
         # A token that somebody chose stays where it is.
-        secret = "" if write_token or read_only else f"#token={settings.write_token}"
-        typer.echo(f"{model} is served at {address}/{secret}")
+        new = None if write_token or read_only else settings.write_token
+        line = f"{model} is served at {address}/{f'#token={new}' if new else ''}"
+        answer([line], {"model": str(model), "address": address, "token": new}, as_json=as_json, quiet=quiet)
+        sys.stdout.flush()
 
     run(model, settings, show)
 

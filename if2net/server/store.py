@@ -179,8 +179,9 @@ class Store:
     # ------------------------------------------------------------------ changing
 
     def check_space(self, size: int) -> None:
-        """Raise an error, before a change is made, if the disk has no room for it."""
-        if shutil.disk_usage(self.path.resolve().parent).free < size + SPARE_BYTES:
+        """Raise an error, before a change is made, if the disk has no room for it and for the next snapshot."""
+        snapshot = self.path.stat().st_size if self.path.exists() else 0
+        if shutil.disk_usage(self.path.parent).free < size + snapshot + SPARE_BYTES:
             raise OutputError("The disk of the server is full, so nothing was changed; free some space there.")
 
     def append(self, net: IF2Net, entries: Sequence[Entry]) -> None:

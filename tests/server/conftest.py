@@ -73,6 +73,15 @@ def client(model):
         yield client
 
 
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory):
+    """A client for tests that change nothing; they share it."""
+    path = tmp_path_factory.mktemp("steady") / "model.if2"
+    IF2Net(width=60, device="cpu").learn(*_three_classes()).save(path)
+    with _served(path, read_token="read", allowed_hosts=("birds.example",)) as client:
+        yield client
+
+
 class Process:
     """A service in a process of its own. It can be killed and started again at the same port."""
 

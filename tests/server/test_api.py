@@ -194,19 +194,19 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "status"), BAD)
-def test_bad_json_is_refused_with_a_sentence_and_changes_nothing(client, text, status):
-    answer = client.post("/v1/learn", content=text, headers={"Content-Type": "application/json"})
+def test_bad_json_is_refused_with_a_sentence_and_changes_nothing(steady, text, status):
+    answer = steady.post("/v1/learn", content=text, headers={"Content-Type": "application/json"})
     assert answer.status_code == status
     assert answer.json()["error"].endswith((".", ")"))
-    assert client.get("/v1/classes").json()["version"] == 0
+    assert steady.get("/v1/classes").json()["version"] == 0
 
 
 @pytest.mark.parametrize(
     "table", ["", "a,b", "a,a\n1,2\n", "a,b,label\n1,2\n", "a,label\nx,y\n", "a,label\n1_0,y\n", "\xff"]
 )
-def test_bad_tables_are_refused(client, table):
+def test_bad_tables_are_refused(steady, table):
     content = table.encode("latin-1")
-    answer = client.post("/v1/learn", content=content, headers={"Content-Type": "text/csv"})
+    answer = steady.post("/v1/learn", content=content, headers={"Content-Type": "text/csv"})
     assert 400 <= answer.status_code < 500
     assert answer.json()["error"]
 
