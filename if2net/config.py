@@ -134,6 +134,8 @@ class Config:
             if not any(_is_a(value, kind) for kind in kinds):
                 wanted = " or ".join(KINDS.get(kind, kind.__name__) for kind in kinds)
                 raise ConfigurationError(f"The setting {setting.name} takes {wanted}, not {value!r}.")
+            if float in kinds and type(value) is int:  # torch cannot compute with whole numbers beyond 64 bits
+                object.__setattr__(self, setting.name, float(value))
 
     @classmethod
     def of(cls, **settings: Any) -> Config:
@@ -191,7 +193,7 @@ class Config:
             weights = {label: float(weight) for label, weight in json.loads(self.class_weight)}
             if all(0 < weight < float("inf") for weight in weights.values()):
                 return weights
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError, RecursionError):
             pass
         raise ConfigurationError(
             "class_weight is None, 'balanced', or has a positive weight per class, such as {'owl': 2.5}; it is not "

@@ -26,6 +26,9 @@ class Show(Protocol):
 @contextmanager
 def progress(what: str, console: Console) -> Iterator[Show]:
     """Show the progress of one piece of work; the value is the function to call after each step."""
+    if not console.is_terminal:
+        yield _log(what, console)
+        return
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -40,28 +43,31 @@ def progress(what: str, console: Console) -> Iterator[Show]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[text]}", markup=False),
-    )
-    last = -PAUSE
-    with Progress(
-        *columns,
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as display:
+    )
+    with Progress(*columns, console=console, transient=True) as display:
         bar = display.add_task(what, total=None, text="")
 
         def show(done: int, total: int | None, /, text: str = "") -> None:
-            nonlocal last
             display.update(bar, completed=done, total=total, text=text)
-            now = time.monotonic()
-            if not console.is_terminal and (now - last >= PAUSE or done == total):
-                last = now
-                of_total = "" if total is None else f"/{total:,}"
-                console.print(f"{what} {done:,}{of_total} {text}".rstrip(), highlight=False)
 
         yield show
+
+
+def _log(what: str, console: Console) -> Show:
+    """Return a function that prints a line for the first step, the last one, and now and then between them."""
+    last = -PAUSE
+
+    def show(done: int, total: int | None, /, text: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PAUSE or done == total:
+            last = now
+            of_total = "" if total is None else f"/{total:,}"
+            console.print(f"{what} {done:,}{of_total} {text}".rstrip(), highlight=False)
+
+    return show
 
 
 def counting(show: Show, total: int | None = None) -> Callable[[int], None]:

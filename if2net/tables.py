@@ -370,7 +370,9 @@ def _naming(path: Path) -> Iterator[None]:
         raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} cannot be read. {UTF_8}") from error
-    except READING_ERRORS as error:
+    except Exception as error:
+        if not isinstance(error, READING_ERRORS) and type(error).__name__ != "ArrowException":  # of pyarrow, the rest
+            raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(
             f"{path} cannot be read ({reason}). Check that the file is complete and that its content fits its name."

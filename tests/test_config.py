@@ -173,6 +173,18 @@ def test_numbers_that_cannot_be_computed_with_are_refused(settings, message):
         Config.of(**settings)
 
 
+@pytest.mark.parametrize("text", ['[["owl", 1' + "0" * 400 + "]]", "[" * 100_000], ids=["huge", "deep"])
+def test_class_weights_of_a_forged_file_are_refused(text):
+    with pytest.raises(ConfigurationError, match="class_weight is None"):
+        Config.of(class_weight=text)
+
+
+def test_a_huge_whole_number_is_computed_with_like_any_other_number(digits):
+    X, y = digits
+    net = IF2Net(encoder="linear", rule="ewc", epochs=1, fisher=2**70, device="cpu").learn(X[:50], y[:50])
+    assert len(net.learn(X[50:100], y[50:100]).predict(X[:5])) == 5
+
+
 @pytest.mark.parametrize("name", ["cpu:", "cpu:7", "cuda:x", "cuda:99", "cpu:-1"])
 def test_a_device_that_does_not_exist_is_refused(name):
     with pytest.raises(ConfigurationError):

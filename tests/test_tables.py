@@ -401,6 +401,16 @@ def test_without_pyarrow_the_error_says_how_to_install_it(ending, tmp_path, monk
         table_to_learn(path)
 
 
+def test_an_error_that_pyarrow_does_not_explain_is_an_error_of_the_table(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise pyarrow.lib.ArrowException("Failed to launch worker thread")
+
+    (tmp_path / "t.csv").write_text("x,label\n1,a\n")
+    monkeypatch.setattr("pyarrow.csv.open_csv", fail)
+    with pytest.raises(InputError, match=r"t\.csv cannot be read \(Failed to launch worker thread\)"):
+        table_to_learn(tmp_path / "t.csv")
+
+
 def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
     import pyarrow as pa
     from pyarrow import parquet

@@ -21,6 +21,10 @@ QuietOption = Annotated[
 ]
 
 
+# Compiled in advance, because the error for missing memory is printed, too.
+UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
 def answer(lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
     """Print the lines, or the values as JSON."""
     if as_json:
@@ -45,7 +49,7 @@ def printable(text: str) -> str:
     >>> printable("owl\x1b[2J")
     'owl\\x1b[2J'
     """
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", lambda found: ascii(found[0])[1:-1], text)
+    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def model_values(path: Path, net: IF2Net) -> dict[str, Any]:

@@ -73,7 +73,7 @@ def test_a_model_keeps_all_samples_through_200_kills(attack, tmp_path):
     folder.mkdir()
     model, table = folder / "m.if2", tmp_path / "t.csv"
     table.write_text("x,z,label\n" + "".join(f"{row},{row % 7},{row % 3}\n" for row in range(ROWS)))
-    words = ["learn", model, table, "--device", "cpu"]
+    words = ["learn", model, table, "--device", "cpu", "--force"]  # the same samples again and again
     attack.whole(*words, "--set", "width=500")
     longest = attack.whole(*words)
     samples, interrupted = 2 * ROWS, 0
