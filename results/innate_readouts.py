@@ -4,7 +4,7 @@ A sixth of the training pictures is held back, as in `results/innate.py`. G is c
 features; every read-out uses a part of its rows and columns. Every trial is in the output.
 
 usage: python results/innate_readouts.py PICTURES FEATURES DATA [--size small] [--views 2] [--nodes 8192]
-                                         [--fitted 50000] [--out FILE]
+                                         [--fitted 50000] [--ridges 1e-3 1e-2] [--out FILE]
 PICTURES is the folder of `results/innate.py`, FEATURES that of `results/innate_features.py`.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ class Counted:
         nodes = [self.nodes(features)] if self.nodes.width else []
         return torch.cat([*nodes, features, torch.ones(len(rows), 1)], dim=1)
 
-    def trials(self, readout: Readout) -> Iterator[dict[str, Any]]:
+    def trials(self, readout: Readout, ridges: Sequence[float]) -> Iterator[dict[str, Any]]:
         """Yield the accuracies of one read-out with each ridge, in percent."""
         width = self.mean.width
         columns = torch.arange(width)
@@ -113,7 +113,7 @@ class Counted:
             G = G + self.half.G
         G, Q, V = G * scale * scale[:, None], self.mean.Q[columns] * scale[:, None], self.V[:, columns] * scale
         counts = self.mean.counts
-        for ridge in RIDGES:
+        for ridge in ridges:
             try:
                 beta = solve(G, Q, absolute_ridge(G, ridge))
             except NumericalError:
@@ -154,6 +154,7 @@ def main() -> None:
     parser.add_argument("--views", type=int, default=2, help="2 with mirror images, 1 without")
     parser.add_argument("--nodes", type=int, default=8192, help="the most nodes that a read-out may have")
     parser.add_argument("--fitted", type=int)
+    parser.add_argument("--ridges", nargs="+", type=float, default=RIDGES)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "nodes.jsonl")
     arguments = parser.parse_args()
     features = Features.read(arguments.pictures, arguments.features, arguments.data, "train", arguments.size)
@@ -164,7 +165,7 @@ def main() -> None:
         for readout in READOUTS:
             if readout.nodes > arguments.nodes or (readout.pairs and arguments.views == 1):
                 continue
-            for trial in counted.trials(readout):
+            for trial in counted.trials(readout, arguments.ridges):
                 print(json.dumps(facts | trial), file=out, flush=True)
 
 

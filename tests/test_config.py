@@ -44,7 +44,7 @@ def test_a_misspelt_setting_is_refused_with_similar_names(settings, similar):
         {"ridge": float("nan")},
         {"holdout": 1.0},
         {"holdout": -0.1},
-        {"width": 0},
+        {"encoder": "wide", "width": 0},
         {"epochs": -1},
         {"batch_size": 0},
         {"rule": None},
