@@ -1,7 +1,7 @@
 """Products and factors by SciPy's BLAS and LAPACK, for tensors on a CPU.
 
-torch has no symmetric update and no factorisation in place. Its products take longer on some processors, such as
-AMD's. SciPy is slow to import, and predicting does not need it, so it is imported when it is first used.
+torch has no symmetric update and no factorisation in place, and its products take longer on an AMD processor. SciPy
+is slow to import, and predicting does not need it, so it is imported when it is first used.
 
 BLAS counts by columns where torch counts by rows. It therefore sees each matrix as its transpose, and an upper
 triangle where we have a lower one; nothing is copied.

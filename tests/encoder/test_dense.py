@@ -123,6 +123,21 @@ def test_centred_responses_to_the_first_data_have_a_mean_of_zero():
     assert encoder.encode(samples(seed=1), []).mean(dim=0).abs().max() > 1e-3
 
 
+def test_the_centre_is_the_mean_response_of_some_of_many_samples():
+    X = samples(count=5000)
+    encoder = started(EncoderConfig(LAYERS[:1], centre=True), X)
+    V = encoder.encode(X, [])
+    assert 0 < float(V.mean(dim=0).abs().max()) < 0.15 * float(V.std(dim=0).mean())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_counted_rows_are_encoded_rows_up_to_rounding(dtype):
+    X = samples(count=300, dtype=dtype)
+    encoder = started(EncoderConfig(LAYERS, centre=True, direct=True, bias=True), X)
+    counted, encoded = encoder.counting([])(X[:200]), encoder.encode(X, [])[:200]
+    torch.testing.assert_close(counted, encoded, rtol=0, atol=1e3 * torch.finfo(dtype).eps)
+
+
 def test_weights_that_follow_the_data_favour_its_main_directions():
     X = samples(count=500) * torch.tensor([10.0, 1, 1, 1, 1, 1], dtype=torch.float64)
     plain, following = (
