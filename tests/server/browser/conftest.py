@@ -2,20 +2,16 @@
 
 import io
 import shutil
-import socket
-import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import numpy as np
 import pytest
-import uvicorn
 from PIL import Image, ImageDraw
 
-from if2net.server.app import create_app
-from if2net.server.service import Service
-from if2net.server.settings import Settings
+from if2net.server import Settings, serving
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -70,38 +66,23 @@ def visit(browser):
     assert errors == []
 
 
-class Served:
-    """A service in a thread of this process, so that starting one takes no time."""
+@contextmanager
+def served(path, **settings):
+    """A service in a thread of this process: its address, and the classes that it knows."""
+    with serving(path, Settings(port=0, write_token=TOKEN, **settings)) as address:
 
-    def __init__(self, path, **settings):
-        self.service = Service(path, Settings(write_token=TOKEN, **settings))
-        self.service.start()
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._server = uvicorn.Server(uvicorn.Config(create_app(self.service), log_config=None))
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],))
-        self._thread.start()
+        def classes():
+            known = httpx.get(f"{address}/v1/classes").json()["classes"]
+            return {entry["name"]: entry["samples"] for entry in known}
 
-    def classes(self):
-        return dict(self.service.published.classes)
-
-    def stop(self):
-        self._server.should_exit = True
-        self._thread.join()
-        self.service.stop()
+        yield SimpleNamespace(url=address, classes=classes)
 
 
 @pytest.fixture
 def serve():
     """Serve models; each service ends with the test."""
     with ExitStack() as stack:
-
-        def start(path, **settings):
-            served = Served(path, **settings)
-            stack.callback(served.stop)
-            return served
-
-        yield start
+        yield lambda path, **settings: stack.enter_context(served(path, **settings))
 
 
 @pytest.fixture
@@ -113,13 +94,13 @@ def service(serve, tmp_path):
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory):
     """A service that knows mugs and leaves, for tests that only look."""
-    served = Served(tmp_path_factory.mktemp("taught") / "things.if2")
-    for kind in ("mug", "leaf"):
-        pictures = [("files", (f"{number}.png", drawing(kind, number))) for number in range(6)]
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        httpx.post(f"{served.url}/v1/learn", files=pictures, data={"label": kind}, headers=headers).raise_for_status()
-    yield served
-    served.stop()
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with served(tmp_path_factory.mktemp("taught") / "things.if2") as service:
+        for kind in ("mug", "leaf"):
+            pictures = [("files", (f"{number}.png", drawing(kind, number))) for number in range(6)]
+            answer = httpx.post(f"{service.url}/v1/learn", files=pictures, data={"label": kind}, headers=headers)
+            answer.raise_for_status()
+        yield service
 
 
 def drawing(kind, number, size=64):
