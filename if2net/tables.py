@@ -71,31 +71,47 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the features, and the name of the label where it is needed."""
+    """The names of the features, and the names of the label and the weight where they are needed."""
 
     features: tuple[str, ...]
     label: str | None
+    weight: str | None = None
 
     @property
     def names(self) -> list[str]:
-        return [*self.features, *([] if self.label is None else [self.label])]
+        return [*self.features, *(name for name in (self.label, self.weight) if name is not None)]
+
+    @property
+    def numbers(self) -> list[str]:
+        """The columns that must hold numbers."""
+        return [*self.features, *([] if self.weight is None else [self.weight])]
 
 
-def columns_to_learn(names: Sequence[str], label: str | None = None, known: Sequence[str] | None = None) -> Columns:
+def columns_to_learn(
+    names: Sequence[str], label: str | None = None, known: Sequence[str] | None = None, weight: str | None = None
+) -> Columns:
     """Choose the label and the features: by default the label is named label, class, target or y, or comes last.
 
     `known` are the features of a model that has learned from tables before; other columns are ignored.
 
     >>> columns_to_learn(["Class", "width", "height"])
-    Columns(features=('width', 'height'), label='Class')
+    Columns(features=('width', 'height'), label='Class', weight=None)
     """
+    if weight is not None:
+        if weight not in names:
+            raise unknown("column", weight, names)
+        if weight in (label, *(known or ())):
+            raise InputError(f"The column {weight!r} cannot be the weight: it is a feature or the label already.")
+        names = [name for name in names if name != weight]
+    if not names:
+        raise InputError("The table has no column besides the weight. Add columns of features and of labels.")
     chosen = _label(names, label) or names[-1]
     if label is None and chosen in (known or ()):
         raise InputError(
             f"No column looks like the label: the last one, {chosen!r}, is a feature of the model. "
             "Add a column of labels, or set `label` to its name."
         )
-    return Columns(_features(names, chosen, known), chosen)
+    return Columns(_features(names, chosen, known), chosen, weight)
 
 
 def columns_to_predict(names: Sequence[str], label: str | None = None, known: Sequence[str] | None = None) -> Columns:
@@ -166,7 +182,7 @@ def _features(names: Sequence[str], label: str | None, known: Sequence[str] | No
 
 @dataclass(frozen=True)
 class Table:
-    """A file of samples. Each iteration over it gives the same (X, y) in pieces of 4,096 rows.
+    """A file of samples. Each iteration over it gives the same (X, y) in pieces of 4,096 rows, or (X, y, weights).
 
     The y of a table to predict is None.
     """
@@ -177,12 +193,13 @@ class Table:
     whole_labels: bool = False  # whether labels that were read as text are whole numbers
     notices: tuple[str, ...] = ()  # sentences about choices that the user may not expect
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         with _naming(self.path):
             for number, arrays in enumerate(_pieces(self.path, self.columns)):
                 _check_numbers(arrays, self.columns, number * ROWS)
                 labels = None if self.columns.label is None else self._labels(arrays, number * ROWS)
-                yield features_of(arrays, self.columns), labels
+                weights = () if self.columns.weight is None else (arrays[self.columns.weight],)
+                yield features_of(arrays, self.columns), labels, *weights
 
     def _labels(self, arrays: Arrays, offset: int) -> np.ndarray:
         labels = labels_of(arrays, self.columns)
@@ -216,14 +233,15 @@ class Stream:
         self.tables, self.report = tables, report
         self.place = ""  # of the latest piece
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, Any]]:
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
         for table in self.tables:
             rows = 0
-            for X, y in table:
-                self.place = f"{table.path}, rows {rows + 1:,} to {rows + len(X):,}"
-                rows += len(X)
-                yield X, y
-                self.report(len(X))
+            for piece in table:
+                count = len(piece[0])
+                self.place = f"{table.path}, rows {rows + 1:,} to {rows + count:,}"
+                rows += count
+                yield piece
+                self.report(count)
 
 
 def tables_to_learn(
@@ -232,12 +250,13 @@ def tables_to_learn(
     known: Sequence[str] | None,
     classes: Sequence[Any],
     *,
+    weight: str | None = None,
     check_inputs: bool = True,
 ) -> list[Table]:
     """Open tables for a model with these features and classes; the first table names the features of a new model."""
     tables: list[Table] = []
     for path in paths:
-        tables.append(table_to_learn(path, label, known, classes, check_inputs=check_inputs))
+        tables.append(table_to_learn(path, label, known, classes, weight=weight, check_inputs=check_inputs))
         known = known or tables[0].feature_names
     return tables
 
@@ -248,24 +267,28 @@ def table_to_learn(
     known: Sequence[str] | None = None,
     classes: Sequence[Any] = (),
     *,
+    weight: str | None = None,
     check_inputs: bool = True,
 ) -> Table:
     """Open a table with labels and check its first piece; the labels of an .npy file are in the .npy file `label`.
 
-    With `check_inputs`, labels that hardly ever repeat are refused.
+    `weight` is the column of weights, or, for an .npy file, another .npy file. With `check_inputs`, labels that
+    hardly ever repeat are refused.
     """
     kind = kind_of(path)
     with _naming(path):
         if kind == "npy":
             if label is None or not Path(label).is_file():
                 raise InputError("An .npy file holds features only. Set `label` to the .npy file of the labels.")
-            columns = Columns((path.stem,), str(Path(label).resolve()))
+            if weight is not None and not Path(weight).is_file():
+                raise InputError("An .npy file holds features only. Set `weight` to the .npy file of the weights.")
+            columns = Columns((path.stem,), str(Path(label).resolve()), weight and str(Path(weight).resolve()))
         else:
-            columns = columns_to_learn(_names(path), label, known if kind in NAMED else None)
+            columns = columns_to_learn(_names(path), label, known if kind in NAMED else None, weight)
         first = _first_piece(path, columns)
         if check_inputs:
             _check_classes(labels_of(first, columns), columns, classes)
-        whole = kind == "csv" and are_whole(first[columns.names[-1]], classes)
+        whole = kind == "csv" and are_whole(labels_of(first, columns), classes)
         if kind not in NAMED:
             return Table(path, columns, whole_labels=whole)
         notices = tuple(_notices(_names(path), columns, first, new=known is None, chosen=label is not None))
@@ -326,7 +349,7 @@ def _first_piece(path: Path, columns: Columns) -> Arrays:
 
 
 def _check_numbers(arrays: Arrays, columns: Columns, offset: int) -> None:
-    for name in columns.features:
+    for name in columns.numbers:
         values = arrays[name]
         if values.dtype.kind not in "biuf":
             raise InputError(
@@ -467,7 +490,7 @@ def _open_parquet(path: Path) -> Any:
 def _read_csv(path: Path, columns: Columns) -> Iterator[Arrays]:
     names, rows = _names(path), 0
     # A piece alone cannot tell whether all labels are numbers, so they are read as text, like the other columns.
-    types = dict.fromkeys(names, "string") | dict.fromkeys(columns.features, "float64")
+    types = dict.fromkeys(names, "string") | dict.fromkeys(columns.numbers, "float64")
     try:
         for batch in _open_csv(path, column_types=types):
             _check_lines(batch, rows)

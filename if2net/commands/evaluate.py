@@ -54,7 +54,7 @@ def evaluate(
     net = load_to_predict(model, device)
     blocks, left_out = labelled_samples(net, samples, label, backbone, device, console)
     evaluation = Evaluation(net.classes)
-    for places, X, y in blocks:
+    for places, X, y, _ in blocks:
         net.labels.extended(y)  # labels of another kind would all be wrong
         values = X[:, :COLUMNS].tolist() if net.backbone is None else [()] * len(X)
         found = [(*place, *row) for place, row in zip(places, values, strict=True)]

@@ -16,6 +16,7 @@ from if2net.commands.options import (
     ModelArgument,
     NoWaitOption,
     OwnBackboneOption,
+    WeightOption,
     known_classes,
     save_solved,
 )
@@ -29,6 +30,7 @@ def forget(
         typer.Option("--class", help="Class to forget without its samples, instead of SAMPLES. Can be repeated."),
     ] = None,
     label: LabelOption = None,
+    weight: WeightOption = None,
     backbone: OwnBackboneOption = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
@@ -56,9 +58,11 @@ def forget(
         known, before = net.classes.tolist(), net.samples
         for name in known_classes(net, classes or []):
             net.forget_class(name)
-        blocks, left_out = labelled_samples(net, samples, label, backbone, device, console) if samples else ((), {})
-        for _, X, y in blocks:  # if one of them fails, the file still has all samples
-            net.forget(X, y)
+        blocks, left_out = (
+            labelled_samples(net, samples, label, backbone, device, console, weight=weight) if samples else ((), {})
+        )
+        for _, X, y, weights in blocks:  # if one of them fails, the file still has all samples
+            net.forget(X, y, weights)
         save_solved(net, model)
     left = set(net.classes.tolist())
     removed = [name for name in known if name not in left]

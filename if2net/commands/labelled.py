@@ -17,19 +17,26 @@ if TYPE_CHECKING:
     from if2net.learner import IF2Net
     from if2net.tables import Table
 
-    # The path of each image, or the path and the row (from 1); the features; the labels, or None.
-    Block = tuple[list[tuple[Any, ...]], np.ndarray, Any]
+    # The path of each image, or the path and the row (from 1); the features; the labels and the weights, or None.
+    Block = tuple[list[tuple[Any, ...]], np.ndarray, Any, np.ndarray | None]
 
 
 def labelled_samples(
-    net: IF2Net, paths: Sequence[Path], label: str | None, backbone: str | None, device: str, console: Console
+    net: IF2Net,
+    paths: Sequence[Path],
+    label: str | None,
+    backbone: str | None,
+    device: str,
+    console: Console,
+    *,
+    weight: str | None = None,
 ) -> tuple[Iterator[Block], Mapping[Path, str]]:
     """Return the samples in blocks, and the files that cannot be used, which are complete after the last block."""
     if pictures.are_images(paths):
-        refuse("tables", label=label)
+        refuse("tables", label=label, weight=weight)
         return _images(net, paths, backbone, device, console)
     refuse("images", backbone=backbone)
-    return _rows(net, paths, label, console), {}
+    return _rows(net, paths, label, weight, console), {}
 
 
 def _images(
@@ -48,20 +55,27 @@ def _images(
 
         with progress("images", console) as show:
             for paths, X in ImageFiles(list(labels), extractor, show, left_out):
-                yield [(path,) for path in paths], X, np.array([labels[path] for path in paths])
+                yield [(path,) for path in paths], X, np.array([labels[path] for path in paths]), None
 
     return blocks(), left_out
 
 
 def open_tables(
-    net: IF2Net, paths: Sequence[Path], label: str | None, console: Console, *, check_inputs: bool = False
+    net: IF2Net,
+    paths: Sequence[Path],
+    label: str | None,
+    console: Console,
+    *,
+    weight: str | None = None,
+    check_inputs: bool = False,
 ) -> list[Table]:
     """Open tables with labels, and say what the user may not expect of them."""
     from if2net.images.model_backbone import check_tables
     from if2net.tables import tables_to_learn
 
     check_tables(net)
-    tables = tables_to_learn(paths, label, net.feature_names, net.classes.tolist(), check_inputs=check_inputs)
+    known, classes = net.feature_names, net.classes.tolist()
+    tables = tables_to_learn(paths, label, known, classes, weight=weight, check_inputs=check_inputs)
     for notice in notices_of(tables):
         console.print(printable(notice), highlight=False, markup=False)
     return tables
@@ -76,15 +90,17 @@ def numbered(tables: Sequence[Table]) -> Iterator[Block]:
     """Give the pieces of tables, with the path and the number of each row."""
     for table in tables:
         first = 1
-        for X, y in table:
-            yield [(table.path, first + place) for place in range(len(X))], X, y
+        for X, y, *weights in table:
+            yield [(table.path, first + place) for place in range(len(X))], X, y, weights[0] if weights else None
             first += len(X)
 
 
-def _rows(net: IF2Net, paths: Sequence[Path], label: str | None, console: Console) -> Iterator[Block]:
+def _rows(
+    net: IF2Net, paths: Sequence[Path], label: str | None, weight: str | None, console: Console
+) -> Iterator[Block]:
     from if2net.progress import counting, progress
 
-    tables = open_tables(net, paths, label, console)
+    tables = open_tables(net, paths, label, console, weight=weight)
     with progress("samples", console) as show:
         count = counting(show)
         for block in numbered(tables):

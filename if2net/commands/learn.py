@@ -21,6 +21,7 @@ from if2net.commands.options import (
     LabelledArgument,
     LabelOption,
     NoWaitOption,
+    WeightOption,
     refuse,
     save_solved,
 )
@@ -40,6 +41,7 @@ def learn(
     ],
     samples: LabelledArgument,
     label: LabelOption = None,
+    weight: WeightOption = None,
     backbone: BackboneOption = None,
     cluster: Annotated[str | None, typer.Option(help="Learn on Ray: auto, or the address of a cluster.")] = None,
     workers: Annotated[
@@ -75,9 +77,11 @@ def learn(
     console = screen(quiet=quiet)
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
+    if weight is not None and cluster is not None:
+        raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
     images = pictures.are_images(samples)
     if images:
-        refuse("tables", label=label)
+        refuse("tables", label=label, weight=weight)
     else:
         refuse("images", backbone=backbone)
     check_writable(model)
@@ -90,7 +94,7 @@ def learn(
         notices: list[str] = []
         with _doubts(force):
             if not images:
-                notices = _learn_tables(net, samples, label, cluster, workers, console)
+                notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
             elif cluster is None:
                 left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
             else:
@@ -139,14 +143,20 @@ def _doubts(force: bool) -> Iterator[None]:
 
 
 def _learn_tables(
-    net: IF2Net, paths: Sequence[Path], label: str | None, address: str | None, workers: int | None, console: Console
+    net: IF2Net,
+    paths: Sequence[Path],
+    label: str | None,
+    weight: str | None,
+    address: str | None,
+    workers: int | None,
+    console: Console,
 ) -> list[str]:
     """Learn tables here, or on the cluster at this address, and return what there is to say about them."""
     from if2net.errors import InputError, RepeatedSamplesWarning
     from if2net.progress import counting, progress
     from if2net.tables import Stream
 
-    tables = open_tables(net, paths, label, console, check_inputs=net.check_inputs)
+    tables = open_tables(net, paths, label, console, weight=weight, check_inputs=net.check_inputs)
     with progress("samples", console) as show:
         if address is None:
             stream = Stream(tables, counting(show))

@@ -32,6 +32,10 @@ LabelOption = Annotated[
         "For .npy files, the .npy file of the labels."
     ),
 ]
+WeightOption = Annotated[
+    str | None,
+    typer.Option(help="Column of the weights of the rows. For .npy files, the .npy file of the weights."),
+]
 OwnBackboneOption = Annotated[
     str | None, typer.Option(help="The model's backbone, if it is timm:NAME or a file. `if2net info` names it.")
 ]

@@ -100,7 +100,7 @@ def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> S
 
     check_tables(net)
     tables = [table_to_predict(path, label, net.feature_names) for path in paths]
-    return ((places, X) for places, X, _ in numbered(tables))
+    return ((places, X) for places, X, *_ in numbered(tables))
 
 
 def _predictions(

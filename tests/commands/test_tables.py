@@ -397,3 +397,49 @@ def test_the_choices_that_a_user_may_not_expect_are_named_on_the_screen_and_in_j
         "Columns that are no features of the model are ignored: 'note'."
     ]
     assert not CliRunner().invoke(app, [*words, "--force", "--quiet"]).stderr
+
+
+# ---------------------------------------------------------------------- weights
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+def test_a_column_of_weights_weighs_rows_and_is_no_feature(tmp_path, ending):
+    frame = load_digits(as_frame=True).frame.head(300).assign(importance=np.arange(300) % 3)
+    path = tmp_path / f"rows.{ending}"
+    {
+        "csv": lambda: frame.to_csv(path, index=False),
+        "parquet": lambda: frame.to_parquet(path, index=False),
+        "npz": lambda: np.savez(path, X=frame.iloc[:, :64], target=frame.target, importance=frame.importance),
+    }[ending]()
+    frame.loc[frame.index.repeat(frame.importance)].drop(columns="importance").to_csv(tmp_path / "r.csv", index=False)
+    output = if2net("learn", tmp_path / "w.if2", path, "--label", "target", "--weight", "importance", *SMALL)
+    if2net("learn", tmp_path / "r.if2", tmp_path / "r.csv", "--label", "target", *SMALL)
+    assert "Learned 200 samples" in output
+    X = load_digits().data[:300][frame.importance > 0]
+    weighted, repeated = (load(tmp_path / f"{name}.if2").learner_.scores(X) for name in "wr")
+    np.testing.assert_allclose(weighted, repeated, atol=2e-3)
+    if2net("forget", tmp_path / "w.if2", path, "--label", "target", "--weight", "importance")
+    assert load(tmp_path / "w.if2").learner_.samples == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--weight", "nothing"], "no column 'nothing'"),
+        (["--weight", "target", "--label", "target"], "cannot be the weight"),
+        (["--weight", "pixel_0_0"], "cannot be the weight"),
+        (["--weight", "pixel_0_1", "--cluster", "auto"], "take no weights"),
+    ],
+    ids=["unknown", "label", "feature", "cluster"],
+)
+def test_a_wrong_column_of_weights_is_an_error(model, folder, words, message):
+    with pytest.raises(IF2NetError, match=message):
+        if2net("learn", model, folder / "new.parquet", *words)
+
+
+def test_weights_that_cannot_be_used_are_named(tmp_path):
+    frame = load_digits(as_frame=True).frame.head(30).assign(importance=-1.0)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    with pytest.raises(IF2NetError, match="negative"):
+        if2net("learn", tmp_path / "m.if2", tmp_path / "rows.csv", "--label", "target", "--weight", "importance")
+    assert not (tmp_path / "m.if2").exists()
