@@ -45,8 +45,11 @@ def main():
     executable = next(filter(None, map(TOOLS["shutil"].which, TOOLS["BROWSERS"])), None)
     if executable is None:
         sys.exit("Install chromium first.")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        service = TOOLS["Served"](Path(folder) / "things.if2")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        TOOLS["served"](Path(folder) / "things.if2") as service,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=executable, args=TOOLS["FLAGS"])
         for place, (name, width, height, scale, colours, part) in enumerate(SHOTS):
             screen = {"width": width, "height": height}
@@ -63,7 +66,6 @@ def main():
             page.locator(part).evaluate("element => element.scrollIntoView()")
             save(page.screenshot(), DOCS / f"page-{name}.png")
         browser.close()
-        service.stop()
 
 
 if __name__ == "__main__":
