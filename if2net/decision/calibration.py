@@ -42,8 +42,13 @@ def _cross_entropy(scores: Tensor, labels: Tensor, log_temperature: float) -> fl
     return float(torch.nn.functional.cross_entropy(scores / math.exp(log_temperature), labels))
 
 
-def draw_scores(beta: Tensor, held: Statistics, tails: int = TAILS) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1."""
+def draw_scores(
+    beta: Tensor, held: Statistics, tails: int = TAILS, *, stray: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1.
+
+    Without `stray`, the scores of all classes vary alike.
+    """
     beta, counts = beta.to(held.G.dtype), held.weights
     share = (counts / counts.sum()).unsqueeze(1)
     # Row k: the mean scores of class k.
@@ -54,7 +59,7 @@ def draw_scores(beta: Tensor, held: Statistics, tails: int = TAILS) -> tuple[Ten
     values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
     root = vectors * values.clamp(min=0).sqrt()
     undecided = means.abs().clamp(max=1) * (1 - means.abs().clamp(max=1)) + STRAY_FLOOR
-    stray = (undecided / (share * undecided).sum(dim=0)).sqrt()
+    factors = (undecided / (share * undecided).sum(dim=0)).sqrt() if stray else torch.ones_like(means)
 
     generator = torch.Generator().manual_seed(0)
     labels = torch.multinomial(share.flatten().cpu(), DRAWS, replacement=True, generator=generator)
@@ -62,4 +67,4 @@ def draw_scores(beta: Tensor, held: Statistics, tails: int = TAILS) -> tuple[Ten
     squares = (tails - 2) / torch.randn(DRAWS, tails, dtype=torch.float64, generator=generator).square().sum(dim=1)
     heavy = (normal * squares.sqrt().unsqueeze(1)).to(beta.device)
     labels = labels.to(beta.device)
-    return means[labels] + heavy @ root.T * stray[labels], labels, squares.to(beta.device)
+    return means[labels] + heavy @ root.T * factors[labels], labels, squares.to(beta.device)

@@ -1,11 +1,18 @@
 """Samples of none of the known classes, recognised from the statistics alone.
 
-The novelty of a sample v is its leverage in the ridge regression, minus the score of its winner:
+The novelty of a sample v is its squared Mahalanobis distance to the nearest class mean, minus nearly all of its
+distance to the mean of all samples (the relative Mahalanobis distance of Ren et al., 2021):
 
-    novelty(v) = w·h/d − max vβ, with the leverage h = vᵀ(G + αI)⁻¹v
+    novelty(v) = min_c (v − μ_c)ᵀΣ⁻¹(v − μ_c) − γ (v − μ)ᵀT⁻¹(v − μ)
 
-d is the mean leverage of the held-out samples, so that h/d is about 1 for a known sample, and so is the score of its
-winner. A sample far from everything learned has a large leverage; one between the classes has no clear winner.
+Σ is the covariance around the class means and T the one around the mean of all, both with a ridge. The difference
+leaves out the many directions that do not tell the classes apart, in which every new sample is far away. γ < 1 keeps
+a little of them, for samples that are unlike everything learned.
+
+It is computed without the difference of two large numbers. With u = v − μ, Δ = (μ_c − μ) and the shares π of the
+classes, T = Σ + ΔΠΔᵀ, so that for z = ΔᵀΣ⁻¹u and K = ΔᵀΣ⁻¹Δ
+
+    novelty(v) = (1 − γ) uᵀΣ⁻¹u + γ zᵀ(Π⁻¹ + K)⁻¹z + min_c (K_cc − 2z_c).
 
 `limit` is the novelty that a given share of known samples exceeds. No samples are kept, so it comes from drawn ones,
 as the temperature does (see `calibration.py`). The share is therefore approximate: results/novelty.py measures it.
@@ -20,17 +27,18 @@ import torch
 from torch import Tensor
 
 from if2net.decision.calibration import draw_scores
-from if2net.decision.ridge import absolute_ridge, factor, solve_by
+from if2net.decision.ridge import factor, mean_diagonal
 from if2net.decision.ridge_choice import ENOUGH_HELD_OUT
 from if2net.decision.statistics import Statistics
-from if2net.decision.symmetric import symmetric_product
+from if2net.decision.symmetric import symmetric_product, with_outer
 from if2net.errors import InputError
 
-# The weight w of the leverage. With less, samples far from everything learned are missed on training data of
-# FashionMNIST, CIFAR-10 and digits; with more, samples of similar classes.
-WEIGHT = 0.4
-# The degrees of freedom of the drawn samples. With 8, limits for 1, 5 and 10 % were right on average on that data.
-TAILS = 8
+# γ, and the ridge of Σ relative to its mean diagonal. They were chosen on training data: halves of the classes of
+# MNIST, FashionMNIST, CIFAR and CUB, and pictures of another kind. A larger γ misses some of the latter, and a
+# smaller one similar classes.
+GAMMA, RIDGE = 0.98, 1.0
+# The degrees of freedom of the drawn samples. With 32, limits for 1, 5 and 10 % were right on average on that data.
+TAILS = 32
 # Random vectors that estimate a trace. The error is about 1 % at this number, far below the spread of the samples.
 PROBES = 64
 
@@ -39,46 +47,97 @@ Product = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
+class RelativeDistance:
+    """The novelty as a function of the features.
+
+    Attributes
+    ----------
+    root : Tensor of shape (S, S)
+        B with BBᵀ = Σ⁻¹.
+    centre : Tensor of shape (S,)
+        μB.
+    sides : Tensor of shape (C, S)
+        ΔᵀB, a row per class.
+    shrunk : Tensor of shape (C, C)
+        (Π⁻¹ + K)⁻¹.
+    """
+
+    root: Tensor
+    centre: Tensor
+    sides: Tensor
+    shrunk: Tensor
+
+    @classmethod
+    def of(cls, statistics: Statistics) -> RelativeDistance:
+        counted = statistics.weights > 0
+        weights = statistics.weights[counted]
+        means = statistics.Q.double()[:, counted] / weights
+        scatter = with_outer(statistics.G, means, -weights)
+        lower = factor(scatter, RIDGE * mean_diagonal(scatter) or 1.0)
+        identity = torch.eye(len(lower), dtype=lower.dtype, device=lower.device)
+        root = torch.linalg.solve_triangular(lower, identity, upper=False)[: statistics.width, : statistics.width].T
+        root = root * (statistics.weight + statistics.nameless_weight) ** 0.5
+        mean = means @ weights / weights.sum()
+        sides = (means - mean[:, None]).T.to(root.dtype) @ root
+        K = sides.double() @ sides.double().T
+        shrunk = torch.linalg.inv(torch.diag(weights.sum() / weights) + K)
+        return cls(root, mean.to(root.dtype) @ root, sides, shrunk)
+
+    def value(self, squares: Tensor, z: Tensor, times_shrunk: Product) -> Tensor:
+        """Return the novelty, given uᵀΣ⁻¹u and z."""
+        nearest = (self.sides.square().sum(dim=1).to(z.dtype) - 2 * z).amin(dim=1)
+        return (1 - GAMMA) * squares + GAMMA * (times_shrunk(z) * z).sum(dim=1) + nearest
+
+    def draw(self, held: Statistics) -> Tensor:
+        """Return the novelty of samples that are drawn like the held-out ones."""
+        root, centre, sides = self.root.double(), self.centre.double(), self.sides.double()
+        scores, _, squares = draw_scores(root @ sides.T, held, TAILS, stray=False)
+        z = scores - sides @ centre
+        return self.value(_mean_square(root, centre, held) * squares, z, lambda rows: rows @ self.shrunk)
+
+
+@dataclass(frozen=True)
 class Novelty:
-    """The novelty of samples, as a function of their features V and their scores Vβ.
+    """The novelty of samples, as a function of their features V.
 
     Attributes
     ----------
     features : slice
-        The features that the leverage takes into account.
-    times_root : callable
-        V ↦ VB with BBᵀ = (G + αI)⁻¹w/d.
+        The features that it takes into account.
+    distance : RelativeDistance
+        Derived from all samples.
+    times_root, times_sides, times_shrunk : callable
+        The products with its matrices.
     drawn : Tensor
         The novelty of drawn known samples; empty where too few samples are held out.
     """
 
     features: slice
+    distance: RelativeDistance
     times_root: Product
+    times_sides: Product
+    times_shrunk: Product
     drawn: Tensor
 
     @classmethod
     def of(
-        cls, total: Statistics, held: Statistics, ridge: float, features: slice, product: Callable[[Tensor], Product]
+        cls, total: Statistics, held: Statistics, features: slice, product: Callable[[Tensor], Product]
     ) -> Novelty:
         """Derive it from the statistics of some features of all samples, and of the held-out ones among them.
 
-        The leverage is that in the regression without the held-out ones. `product` prepares V ↦ VB for a matrix B.
+        The drawn samples are new to the distance that they are given: it is derived without the held-out ones.
+        `product` prepares V ↦ VB for a matrix B.
         """
-        enough = held.weight >= ENOUGH_HELD_OUT
-        fitting = total.without(held) if enough else total
-        alpha = absolute_ridge(fitting.G, ridge)
-        lower = factor(fitting.G, alpha)
-        identity = torch.eye(len(lower), dtype=lower.dtype, device=lower.device)
-        root = torch.linalg.solve_triangular(lower, identity, upper=False)[: fitting.width, : fitting.width].T
-        root = root * (WEIGHT / (_mean_square(root, held if enough else total) or 1.0)) ** 0.5
         drawn = torch.empty(0)
-        if enough:
-            scores, _, squares = draw_scores(solve_by(lower, fitting.G, fitting.Q, alpha), held, TAILS)
-            drawn = WEIGHT * squares - scores.amax(dim=1)
-        return cls(features, product(root.to(fitting.G.dtype)), drawn)
+        if held.weight >= ENOUGH_HELD_OUT and held.samples < total.samples:
+            drawn = RelativeDistance.of(total.without(held)).draw(held)
+        distance, dtype = RelativeDistance.of(total), total.G.dtype
+        root, sides, shrunk = (product(part.to(dtype)) for part in (distance.root, distance.sides.T, distance.shrunk))
+        return cls(features, distance, root, sides, shrunk, drawn)
 
-    def __call__(self, V: Tensor, scores: Tensor) -> Tensor:
-        return self.times_root(V[:, self.features]).square().sum(dim=1) - scores.amax(dim=1)
+    def __call__(self, V: Tensor) -> Tensor:
+        u = self.times_root(V[:, self.features]) - self.distance.centre.to(V.dtype)
+        return self.distance.value(u.square().sum(dim=1), self.times_sides(u), self.times_shrunk)
 
     def limit(self, share: float) -> float:
         """Return the novelty that about this share of known samples exceeds."""
@@ -90,15 +149,18 @@ class Novelty:
         return float(torch.quantile(self.drawn, 1 - share))
 
 
-def _mean_square(root: Tensor, held: Statistics) -> float:
-    """Return the mean of ‖vB‖², which is tr(BᵀGB)/n, estimated with random signs z as the mean of ‖Bz‖² under G.
+def _mean_square(root: Tensor, centre: Tensor, held: Statistics) -> float:
+    """Return the mean of ‖vB − b‖² for a centre b.
+
+    The mean of ‖vB‖² is tr(BᵀGB)/n, estimated with random signs z as the mean of ‖Bz‖² under G.
 
     >>> statistics = Statistics(2, torch.float64); statistics.grow(1)
     >>> statistics.add(torch.tensor([[3.0, 0.0], [0.0, 5.0]]), torch.tensor([0, 0]))
-    >>> _mean_square(torch.eye(2, dtype=torch.float64), statistics)
+    >>> _mean_square(torch.eye(2, dtype=torch.float64), torch.zeros(2, dtype=torch.float64), statistics)
     17.0
     """
     signs = torch.randint(2, (root.shape[1], PROBES), generator=torch.Generator().manual_seed(0)) * 2 - 1
     probes = root @ signs.to(root)
-    squares = (probes * symmetric_product(held.G, probes.to(held.G.dtype))).double().sum()
-    return float(squares) / PROBES / held.weight
+    squares = (probes * symmetric_product(held.G, probes.to(held.G.dtype))).double().sum() / PROBES / held.weight
+    mean = (held.Q.double().sum(dim=1) / held.weight).to(root.dtype) @ root
+    return float(squares - 2 * (mean @ centre).double() + centre.double().square().sum())

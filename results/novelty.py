@@ -1,0 +1,184 @@
+"""Samples of unknown classes: our novelty beside max-softmax, energy and Mahalanobis distance on the same features.
+
+A model learns the known classes with the default settings for pictures: the small innate encoder for those of MNIST,
+FashionMNIST and CIFAR, and features of EfficientNet-Lite0 with ImageNet weights for half of the classes of CUB. All
+scores come from that model. `auroc` is the probability that an unknown sample has a higher score than a known one,
+`false_accepts` the share of unknown samples that are accepted where 5 % of the known ones are rejected, and
+`rejected` the share of known and unknown test samples that `predict(X, unknown=0.05)` rejects.
+
+`held back` are pairs of training samples alone, on which the settings of the novelty were chosen.
+
+usage: python results/novelty.py --data DIR --images DIR [--out FILE]
+DIR of --data holds mnist/ and fashion-mnist/, DIR of --images CIFAR-10/, CIFAR-100/ and CUB-200-2011/, each with
+train/CLASS/* and test/CLASS/*.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from sklearn.metrics import roc_auc_score
+from torch import Tensor
+
+from if2net import IF2Net
+from if2net.decision.ridge import absolute_ridge
+from if2net.encoder.rowwise import RowwiseFactor
+from if2net.files import write_text
+from if2net.images.extraction import extract
+from if2net.images.extractor import load_extractor
+from if2net.images.folders import class_folders
+from if2net.images.learning import IMAGE_SETTINGS
+from if2net.study.bench.results import environment
+from if2net.study.data.datasets import load_dataset
+from if2net.study.methods.common.discriminants import class_means, whitening, within_covariance
+
+# Samples to learn and to test with of each data set of small pictures, and images per class of CUB.
+LEARNED, TESTED, PER_CLASS = 10_000, 5_000, 20
+SHARE = 0.05
+
+Data = tuple[np.ndarray, np.ndarray]  # samples and labels
+Pair = tuple[Data, np.ndarray, np.ndarray]  # known samples to learn, and known and unknown ones to test with
+
+
+# ---------------------------------------------------------------------- scores, higher for unknown samples
+
+
+def max_softmax(net: IF2Net, V: Tensor) -> Tensor:
+    return -torch.softmax(_scores(net, V) / _layer(net).temperature, dim=1).amax(dim=1)
+
+
+def energy(net: IF2Net, V: Tensor) -> Tensor:
+    tau = _layer(net).temperature
+    return -tau * torch.logsumexp(_scores(net, V) / tau, dim=1)
+
+
+def mahalanobis(net: IF2Net, V: Tensor) -> Tensor:
+    """Return the distance to the nearest class mean, under one covariance with the relative ridge of the model."""
+    statistics = _layer(net).total
+    covariance = within_covariance(statistics).double()
+    covariance.diagonal().add_(absolute_ridge(covariance, _layer(net).ridge))
+    A = whitening(covariance)
+    return torch.cdist(V.double() @ A.T, class_means(statistics).double() @ A.T).amin(dim=1)
+
+
+def _layer(net: IF2Net) -> Any:
+    return net.decision
+
+
+def _scores(net: IF2Net, V: Tensor) -> Tensor:
+    return (V @ _layer(net).beta).double()
+
+
+COMPARED: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
+    "max-softmax": max_softmax,
+    "energy": energy,
+    "Mahalanobis": mahalanobis,
+}
+
+
+def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
+    (X, y), known, unknown = pair
+    net = IF2Net(device="cpu", **settings).learn(X, y)
+    novelty = _layer(net).novelty(RowwiseFactor)
+    limit = novelty.limit(SHARE)
+    found: dict[str, Any] = {"samples": {"learned": len(y), "known": len(known), "unknown": len(unknown)}}
+    inside, outside = net.represent(known), net.represent(unknown)
+    scores: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {"novelty": lambda net, V: novelty(V), **COMPARED}
+    for name, score in scores.items():
+        low, high = score(net, inside), score(net, outside)
+        target = np.repeat([0, 1], [len(low), len(high)])
+        found[name] = {
+            "auroc": float(roc_auc_score(target, torch.cat([low, high]).numpy())),
+            "false_accepts": float((high <= torch.quantile(low, 1 - SHARE)).double().mean()),
+        }
+    rejected = {"known": novelty(inside) > limit, "unknown": novelty(outside) > limit}
+    found["rejected"] = {name: float(part.double().mean()) for name, part in rejected.items()}
+    return found
+
+
+# ---------------------------------------------------------------------- data
+
+
+def pictures(name: str, part: str, data: Path, images: Path, count: int) -> Data:
+    """Return this many pictures of a data set, drawn with a fixed seed."""
+    random = np.random.default_rng(0)
+    if name in ("mnist", "fashion-mnist"):
+        loaded = load_dataset(name, data)
+        X, y = (loaded.train_X, loaded.train_y) if part == "train" else (loaded.test_X, loaded.test_y)
+        chosen = random.permutation(len(y))[:count]
+        return np.asarray(X[chosen]).reshape(-1, 28, 28), np.asarray(y[chosen])
+    files = [(path, label) for label, paths in class_folders(images / name / part).items() for path in paths]
+    some = [files[place] for place in random.permutation(len(files))[:count]]
+    return np.stack([np.asarray(Image.open(path)) for path, _ in some]), np.array([label for _, label in some])
+
+
+def against(known: str, unknown: str, data: Path, images: Path) -> Pair:
+    train = pictures(known, "train", data, images, LEARNED)
+    tests = (pictures(name, "test", data, images, TESTED)[0] for name in (known, unknown))
+    return train, *tests
+
+
+def birds(images: Path) -> Pair:
+    """Return features of half of CUB's classes, in a random order, and of the other half to test with."""
+    folders = {part: class_folders(images / "CUB-200-2011" / part) for part in ("train", "test")}
+    names = sorted(folders["train"])
+    order = [names[place] for place in np.random.default_rng(0).permutation(len(names))]
+    half = len(order) // 2
+    extractor = load_extractor("efficientnet-lite0")
+
+    def features(part: str, classes: list[str]) -> Data:
+        labels = {path: label for label in classes for path in folders[part][label][:PER_CLASS]}
+        found = extract(list(labels), extractor)
+        return found.X, np.array(list(labels.values()))[found.kept]
+
+    return features("train", order[:half]), features("test", order[:half])[0], features("test", order[half:])[0]
+
+
+def halves(data: Data, seed: int = 0) -> Pair:
+    """Return training samples as a pair: half of the classes are unknown, a third of the others is to test with."""
+    X, y = data
+    random = np.random.default_rng(seed)
+    classes = random.permutation(np.unique(y))
+    known, learned = np.isin(y, classes[: len(classes) // 2]), random.permutation(len(y)) % 3 > 0
+    return (X[known & learned], y[known & learned]), X[known & ~learned], X[~known]
+
+
+def pairs(data: Path, images: Path) -> Iterator[tuple[str, str, Pair, dict[str, Any]]]:
+    """Give the kind, the name, the samples and the settings of each pair."""
+    where = (data, images)
+    for known, unknown, name in (
+        ("mnist", "fashion-mnist", "MNIST, FashionMNIST"),
+        ("fashion-mnist", "mnist", "FashionMNIST, MNIST"),
+        ("CIFAR-100", "CIFAR-10", "CIFAR-100, CIFAR-10"),
+    ):
+        yield "test", name, against(known, unknown, *where), {}
+    whole = birds(images)
+    yield "test", "CUB, half of its classes", whole, dict(IMAGE_SETTINGS)
+    for known, name in (("mnist", "MNIST"), ("fashion-mnist", "FashionMNIST"), ("CIFAR-100", "CIFAR-100")):
+        yield "held back", f"half of {name}'s classes", halves(pictures(known, "train", *where, LEARNED)), {}
+    yield "held back", "a quarter of CUB's classes", halves(whole[0]), dict(IMAGE_SETTINGS)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--images", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "novelty" / "pairs.json")
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {"environment": environment("cpu"), "test": {}, "held back": {}}
+    for kind, name, pair, settings in pairs(arguments.data, arguments.images):
+        report[kind][name] = measure(pair, **settings)
+        print(kind, name, json.dumps(report[kind][name]), flush=True)
+    arguments.out.parent.mkdir(exist_ok=True)
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
