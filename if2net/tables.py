@@ -60,6 +60,10 @@ INDEX_NAMES = ("", "index", "id", "unnamed: 0")
 ENOUGH_ROWS = 20
 # The types of text in Parquet files.
 TEXTS = ("string", "large_string", "string_view")
+# Labels are no classes if more than this share of the rows has a new one of its own: fewer where all of them are
+# written with a decimal point, as in 151.0, which only measurements are.
+MOST_CLASSES, MEASURED_CLASSES = 0.5, 0.1
+MEASUREMENT = re.compile(r"-?\d+\.\d+([eE][-+]?\d+)?")
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
 
 # Columns of a table by name, all of one length. A column may hold vectors or images.
@@ -287,7 +291,7 @@ def table_to_learn(
             columns = columns_to_learn(_names(path), label, known if kind in NAMED else None, weight)
         first = _first_piece(path, columns)
         if check_inputs:
-            _check_classes(labels_of(first, columns), columns, classes)
+            _check_classes(first[str(columns.label)], columns, classes)
         whole = kind == "csv" and are_whole(labels_of(first, columns), classes)
         if kind not in NAMED:
             return Table(path, columns, whole_labels=whole)
@@ -305,8 +309,10 @@ def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] 
 
 def _check_classes(labels: np.ndarray, columns: Columns, classes: Sequence[Any]) -> None:
     """Raise an error if most rows have a new class of their own: such labels are measurements, names or numbers."""
-    new = {str(label) for label in labels.tolist()} - {str(label) for label in classes}
-    if len(labels) >= ENOUGH_ROWS and len(new) > len(labels) / 2:
+    new = {str(label) for label in labels.flatten().tolist()}
+    measured = all(MEASUREMENT.fullmatch(label) for label in new)
+    new -= {str(label) for label in (*classes, *(float(label) for label in classes if isinstance(label, int)))}
+    if len(labels) >= ENOUGH_ROWS and len(new) > len(labels) * (MEASURED_CLASSES if measured else MOST_CLASSES):
         raise SuspectInputError(
             f"The column {columns.label!r} has {len(new):,} new classes in {len(labels):,} rows, so it does not look "
             "like the label. Set `label` to the column that holds the classes."
@@ -328,9 +334,12 @@ def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool
 
 
 def _counts_rows(name: str, values: np.ndarray) -> bool:
-    if values.ndim != 1 or len(values) < ENOUGH_ROWS or not (values[0] in (0, 1) or name.lower() in INDEX_NAMES):
+    if values.ndim != 1 or len(values) < ENOUGH_ROWS:
         return False
-    return bool((np.diff(values.astype(np.float64)) == 1).all())
+    steps = np.diff(values.astype(np.float64))
+    if name.lower() in INDEX_NAMES:  # of some rows of a larger table, too
+        return bool((steps >= 1).all() and (steps == np.floor(steps)).all())
+    return values[0] in (0, 1) and bool((steps == 1).all())
 
 
 def are_whole(labels: np.ndarray, classes: Sequence[Any]) -> bool:

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from if2net.errors import ConfigurationError, IF2NetError, InputError
+from if2net.errors import ConfigurationError, IF2NetError, InputError, SuspectInputError
 from if2net.tables import (
     ROWS,
     Columns,
@@ -465,3 +465,23 @@ def test_a_label_that_is_too_long_for_a_name_is_refused(tmp_path, ending):
     (parquet.write_table if ending == "parquet" else csv.write_csv)(table, path)
     with pytest.raises(InputError, match="column 'label' has more than 1,000 characters"):
         table_to_learn(path)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_measurements_without_fractions_are_no_classes(tmp_path, ending):
+    """As many CSV writers do, they are written 151.0."""
+    values = frame(100).assign(kind=np.arange(100) // 4 + 100.0)
+    path = tmp_path / f"t{ending}"
+    values.to_csv(path, index=False) if ending == ".csv" else values.to_parquet(path, index=False)
+    with pytest.raises(SuspectInputError, match="25 new classes in 100 rows"):
+        table_to_learn(path, "kind")
+    assert table_to_learn(path, "kind", check_inputs=False).columns.label == "kind"
+    table_to_learn(path, "kind", classes=list(range(100, 125)))
+    values.assign(kind=np.arange(100) % 4 + 1.0).to_csv(tmp_path / "few.csv", index=False)
+    table_to_learn(tmp_path / "few.csv", "kind")
+
+
+def test_an_index_of_some_rows_of_a_larger_table_is_noticed(tmp_path):
+    frame(60).iloc[::2].to_csv(tmp_path / "t.csv")
+    (notice,) = [text for text in table_to_learn(tmp_path / "t.csv", "kind").notices if "''" in text]
+    assert "only counts the rows" in notice
