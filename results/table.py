@@ -403,6 +403,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "innate-short": innate_tables.innate_short,
     "innate-peers": innate_tables.innate_peers,
     "innate-flips": innate_tables.innate_flips,
+    "innate-nodes": innate_tables.innate_nodes,
     "innate-readouts": innate_tables.innate_readouts,
     "innate-cost": innate_tables.innate_cost,
 }
