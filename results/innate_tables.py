@@ -81,19 +81,14 @@ def mirrored(data: str, encoder: str) -> bool:
     return max(both, key=lambda flips: both[flips])
 
 
-def product(data: str, encoder: str, tasks: int, flips: bool | None = None, width: int | None = None) -> list[float]:
+def product(data: str, encoder: str, tasks: int, flips: bool | None = None) -> list[float]:
     """Test accuracy by class order, with or without mirror images as the held-back pictures say.
 
     Those of the small encoder are of the present read-out, and those of the large one of the one before.
     """
-    wanted = (data, encoder, tasks, mirrored(data, encoder) if flips is None else flips, width)
-    found: dict[Any, list[float]] = {}
-    for run in lines("cpu" if encoder == "innate" else "h200"):
-        if run["kind"] == "product":
-            settings = run["settings"]["flips"], run["settings"].get("width")
-            known = found.get((run["data"], run["encoder"], run["tasks"], *settings), [])
-            longer = max(known, run["accuracy"], key=len)  # the first order may have been run before the others
-            found[run["data"], run["encoder"], run["tasks"], *settings] = longer
+    wanted = (data, encoder, tasks, mirrored(data, encoder) if flips is None else flips)
+    runs = [row for row in lines("cpu" if encoder == "innate" else "h200") if row["kind"] == "product"]
+    found = {(run["data"], run["encoder"], run["tasks"], run["settings"]["flips"]): run["accuracy"] for run in runs}
     return found.get(wanted, [])
 
 
@@ -137,8 +132,6 @@ def innate_peers() -> list[str]:
     streams = [("fashion-mnist", 5), ("cifar100", 10)]
     columns = [(data, tasks, encoder) for encoder in SIZES for data, tasks in streams]
     rows = [["if2net", *(cell(product(data, encoder, tasks, True)) for data, tasks, encoder in columns)]]
-    wide = [product(data, encoder, tasks, True, 8192) for data, tasks, encoder in columns]
-    rows.append(["if2net, width 8,192", *map(cell, wide)])
     for method in ("ncm", "slda", "acil", "ranpac"):
         rows.append([method, *(cell(peers.get((data, SIZES[encoder], method), [])) for data, _, encoder in columns)])
     return table(["method", *(f"{NAMES[data]}, {SIZES[encoder]}" for data, _, encoder in columns)], rows)
