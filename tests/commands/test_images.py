@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from if2net import IF2Net, load
 from if2net.cli import app
 from if2net.errors import IF2NetError
+from if2net.images.extractor import Extractor
 
 PIXELS = ["--backbone", "pixels,size=8", "--device", "cpu"]
 COLOURS = {"black": (0, 0, 0), "blue": (0, 0, 150), "green": (0, 150, 0), "red": (150, 0, 0)}
@@ -250,3 +251,24 @@ def test_images_of_none_of_the_classes_have_an_empty_prediction(tmp_path):
         rows[folder] = [row["prediction"] for row in csv.DictReader(output.splitlines())]
     assert rows["images"].count("") < 0.2 * len(rows["images"])
     assert rows["red"].count("") > 0.8 * len(rows["red"])
+
+
+def test_ctrl_c_keeps_the_features_that_are_finished(folder, tmp_path, monkeypatch):
+    seen, compute = [], Extractor.__call__
+
+    def interrupted(extractor, pixels):
+        seen.append(len(pixels))
+        if len(seen) == 2 and not (tmp_path / "again").exists():
+            raise KeyboardInterrupt
+        return compute(extractor, pixels)
+
+    monkeypatch.setattr(Extractor, "__call__", interrupted)
+    monkeypatch.setattr("if2net.images.extraction._threads", lambda extractor: 1)
+    words = ["learn", tmp_path / "birds.if2", folder / "today", *PIXELS]
+    stopped = CliRunner().invoke(app, [str(word) for word in words])
+    assert (stopped.exit_code, "Finished features of images are kept" in stopped.stderr) == (130, True)
+    assert not (tmp_path / "birds.if2").exists()
+    (tmp_path / "again").touch()
+    seen.clear()
+    if2net(*words)
+    assert len(seen) == 2  # of the three batches of ten images
