@@ -42,8 +42,8 @@ GROUP_SAMPLES = 4096
 MOST_UNDONE = 1000
 # Seconds between two looks at the file of a model that is only read.
 FOLLOW_SECONDS = 1.0
-# The priority of the thread that learns, below that of the predictions.
-NICE = 10
+# The niceness of the thread that learns: predictions go first, but learning goes on under a full load.
+NICE = 5
 
 logger = logging.getLogger("if2net.server")
 
