@@ -118,8 +118,8 @@ def row_columns(net: IF2Net, first: Arrays, label: str | None) -> Columns:
 def image_columns(names: Sequence[str], label: str | None) -> Columns:
     """Choose the column of the images, `image` or `path`, and the label as in a table.
 
-    >>> image_columns(["image", "path"], None)
-    Columns(features=('image',), label='path')
+    >>> image_columns(["image", "path"], None).label
+    'path'
     """
     images = next((name for name in (IMAGE, PATH) if name in names), None)
     if images is None:
