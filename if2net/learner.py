@@ -542,7 +542,8 @@ class IF2Net:
         limit = novelty.limit(unknown)
 
         def decide(V: Tensor) -> Tensor:
-            return torch.where(novelty(V) > limit, -1, solution.times_beta(V).argmax(dim=1))
+            scores = solution.times_beta(V)
+            return torch.where(novelty(V, scores) > limit, -1, scores.argmax(dim=1))
 
         best = self._by_blocks(X, task, transductive, decide)
         return np.array([*solution.classes.tolist(), None], dtype=object)[best.cpu().numpy()]
@@ -550,11 +551,11 @@ class IF2Net:
     def novelty(self, X: Any) -> Tensor:
         """Return how unlike everything learned each sample is; higher for samples of unknown classes.
 
-        It is the distance to the nearest class mean, relative to the distance to the mean of all samples. Only the
-        analytic rule with one frozen representation has it.
+        It is the distance to the nearest class mean, relative to that to the mean of all samples, minus a part of
+        the score of the winner. Only the analytic rule with one frozen representation has it.
         """
-        _, novelty = self._with_novelty()
-        return self._by_blocks(X, None, False, novelty)
+        solution, novelty = self._with_novelty()
+        return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))
 
     def represent(self, X: Any, task: int | None = None) -> Tensor:
         """Return V, the features that the decision layer sees."""

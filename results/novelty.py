@@ -90,7 +90,10 @@ def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
     limit = novelty.limit(SHARE)
     found: dict[str, Any] = {"samples": {"learned": len(y), "known": len(known), "unknown": len(unknown)}}
     inside, outside = net.represent(known), net.represent(unknown)
-    scores: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {"novelty": lambda net, V: novelty(V), **COMPARED}
+    scores: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
+        "novelty": lambda net, V: novelty(V, V @ _layer(net).beta),
+        **COMPARED,
+    }
     for name, score in scores.items():
         low, high = score(net, inside), score(net, outside)
         target = np.repeat([0, 1], [len(low), len(high)])
@@ -98,8 +101,10 @@ def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
             "auroc": float(roc_auc_score(target, torch.cat([low, high]).numpy())),
             "false_accepts": float((high <= torch.quantile(low, 1 - SHARE)).double().mean()),
         }
-    rejected = {"known": novelty(inside) > limit, "unknown": novelty(outside) > limit}
-    found["rejected"] = {name: float(part.double().mean()) for name, part in rejected.items()}
+    parts = {"known": inside, "unknown": outside}
+    found["rejected"] = {
+        name: float((novelty(V, V @ _layer(net).beta) > limit).double().mean()) for name, V in parts.items()
+    }
     return found
 
 

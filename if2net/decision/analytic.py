@@ -270,7 +270,7 @@ class Analytic(DecisionLayer):
         self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
 
     def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
-        return Novelty.of(self.total.thinned(self.features), self.held, self.features, product)
+        return Novelty.of(self.total.thinned(self.features), self.held, self.ridge, self.features, product)
 
     def _projector_alpha(self) -> float:
         return absolute_ridge(self.G, self.ridge)

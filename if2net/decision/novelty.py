@@ -1,9 +1,14 @@
 """Samples of none of the known classes, recognised from the statistics alone.
 
-The novelty of a sample v is its squared Mahalanobis distance to the nearest class mean, minus nearly all of its
-distance to the mean of all samples (the relative Mahalanobis distance of Ren et al., 2021):
+The novelty of a sample v is its distance to the known classes, minus half of the score of its winner. Both are
+divided by their standard deviation over known samples:
 
-    novelty(v) = min_c (v − μ_c)ᵀΣ⁻¹(v − μ_c) − γ (v − μ)ᵀT⁻¹(v − μ)
+    novelty(v) = d(v)/σ_d − max vβ/(2σ_s)
+
+The distance is the squared Mahalanobis distance to the nearest class mean, minus nearly all of that to the mean of
+all samples (the relative Mahalanobis distance of Ren et al., 2021):
+
+    d(v) = min_c (v − μ_c)ᵀΣ⁻¹(v − μ_c) − γ (v − μ)ᵀT⁻¹(v − μ)
 
 Σ is the covariance around the class means and T the one around the mean of all, both with a ridge. The difference
 leaves out the many directions that do not tell the classes apart, in which every new sample is far away. γ < 1 keeps
@@ -12,10 +17,11 @@ a little of them, for samples that are unlike everything learned.
 It is computed without the difference of two large numbers. With u = v − μ, Δ = (μ_c − μ) and the shares π of the
 classes, T = Σ + ΔΠΔᵀ, so that for z = ΔᵀΣ⁻¹u and K = ΔᵀΣ⁻¹Δ
 
-    novelty(v) = (1 − γ) uᵀΣ⁻¹u + γ zᵀ(Π⁻¹ + K)⁻¹z + min_c (K_cc − 2z_c).
+    d(v) = (1 − γ) uᵀΣ⁻¹u + γ zᵀ(Π⁻¹ + K)⁻¹z + min_c (K_cc − 2z_c).
 
-`limit` is the novelty that a given share of known samples exceeds. No samples are kept, so it comes from drawn ones,
-as the temperature does (see `calibration.py`). The share is therefore approximate: results/novelty.py measures it.
+`limit` is the novelty that a given share of known samples exceeds. No samples are kept, so it and the standard
+deviations come from drawn ones, as the temperature does (see `calibration.py`). The share is therefore approximate:
+results/novelty.py measures it.
 """
 
 from __future__ import annotations
@@ -27,7 +33,7 @@ import torch
 from torch import Tensor
 
 from if2net.decision.calibration import draw_scores
-from if2net.decision.ridge import factor, mean_diagonal
+from if2net.decision.ridge import absolute_ridge, factor, mean_diagonal, solve
 from if2net.decision.ridge_choice import ENOUGH_HELD_OUT
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric_product, with_outer
@@ -37,6 +43,8 @@ from if2net.errors import InputError
 # MNIST, FashionMNIST, CIFAR and CUB, and pictures of another kind. A larger γ misses some of the latter, and a
 # smaller one similar classes.
 GAMMA, RIDGE = 0.98, 1.0
+# The weight of the winner's score, chosen with them. With 0 and with 1, more pairs are behind the best other score.
+WINNER = 0.5
 # The degrees of freedom of the drawn samples. With 32, limits for 1, 5 and 10 % were right on average on that data.
 TAILS = 32
 # Random vectors that estimate a trace. The error is about 1 % at this number, far below the spread of the samples.
@@ -48,7 +56,7 @@ Product = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class RelativeDistance:
-    """The novelty as a function of the features.
+    """The distance d to the known classes.
 
     Attributes
     ----------
@@ -84,21 +92,23 @@ class RelativeDistance:
         return cls(root, mean.to(root.dtype) @ root, sides, shrunk)
 
     def value(self, squares: Tensor, z: Tensor, times_shrunk: Product) -> Tensor:
-        """Return the novelty, given uᵀΣ⁻¹u and z."""
+        """Return the distance, given uᵀΣ⁻¹u and z."""
         nearest = (self.sides.square().sum(dim=1).to(z.dtype) - 2 * z).amin(dim=1)
         return (1 - GAMMA) * squares + GAMMA * (times_shrunk(z) * z).sum(dim=1) + nearest
 
-    def draw(self, held: Statistics) -> Tensor:
-        """Return the novelty of samples that are drawn like the held-out ones."""
+    def draw(self, like: Statistics, beta: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the distances and the winners' scores of samples that are drawn like those of statistics."""
         root, centre, sides = self.root.double(), self.centre.double(), self.sides.double()
-        scores, _, squares = draw_scores(root @ sides.T, held, TAILS, stray=False)
-        z = scores - sides @ centre
-        return self.value(_mean_square(root, centre, held) * squares, z, lambda rows: rows @ self.shrunk)
+        both = torch.cat([root @ sides.T, beta.double()], dim=1)
+        scores, _, squares = draw_scores(both, like, TAILS, stray=False)
+        z, winners = scores[:, : len(sides)] - sides @ centre, scores[:, len(sides) :].amax(dim=1)
+        squares = _mean_square(root, centre, like) * squares
+        return self.value(squares, z, lambda rows: rows @ self.shrunk), winners
 
 
 @dataclass(frozen=True)
 class Novelty:
-    """The novelty of samples, as a function of their features V.
+    """The novelty of samples, as a function of their features V and their scores Vβ.
 
     Attributes
     ----------
@@ -108,6 +118,8 @@ class Novelty:
         Derived from all samples.
     times_root, times_sides, times_shrunk : callable
         The products with its matrices.
+    scales : tuple of float
+        1/σ_d and WINNER/σ_s.
     drawn : Tensor
         The novelty of drawn known samples; empty where too few samples are held out.
     """
@@ -117,27 +129,32 @@ class Novelty:
     times_root: Product
     times_sides: Product
     times_shrunk: Product
+    scales: tuple[float, float]
     drawn: Tensor
 
     @classmethod
     def of(
-        cls, total: Statistics, held: Statistics, features: slice, product: Callable[[Tensor], Product]
+        cls, total: Statistics, held: Statistics, ridge: float, features: slice, product: Callable[[Tensor], Product]
     ) -> Novelty:
         """Derive it from the statistics of some features of all samples, and of the held-out ones among them.
 
-        The drawn samples are new to the distance that they are given: it is derived without the held-out ones.
-        `product` prepares V ↦ VB for a matrix B.
+        Drawn samples are like the held-out ones, and new to the distance and the β that they meet. Without enough
+        held-out samples, they only give the standard deviations. `product` prepares V ↦ VB for a matrix B.
         """
-        drawn = torch.empty(0)
-        if held.weight >= ENOUGH_HELD_OUT and held.samples < total.samples:
-            drawn = RelativeDistance.of(total.without(held)).draw(held)
+        enough = held.weight >= ENOUGH_HELD_OUT and held.samples < total.samples
+        fitting, like = (total.without(held), held) if enough else (total, total)
+        beta = solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, ridge))
+        distances, winners = RelativeDistance.of(fitting).draw(like, beta)
+        scales = 1 / (float(distances.std()) or 1.0), WINNER / (float(winners.std()) or 1.0)
+        drawn = distances * scales[0] - winners * scales[1] if enough else torch.empty(0)
         distance, dtype = RelativeDistance.of(total), total.G.dtype
         root, sides, shrunk = (product(part.to(dtype)) for part in (distance.root, distance.sides.T, distance.shrunk))
-        return cls(features, distance, root, sides, shrunk, drawn)
+        return cls(features, distance, root, sides, shrunk, scales, drawn)
 
-    def __call__(self, V: Tensor) -> Tensor:
+    def __call__(self, V: Tensor, scores: Tensor) -> Tensor:
         u = self.times_root(V[:, self.features]) - self.distance.centre.to(V.dtype)
-        return self.distance.value(u.square().sum(dim=1), self.times_sides(u), self.times_shrunk)
+        distances = self.distance.value(u.square().sum(dim=1), self.times_sides(u), self.times_shrunk)
+        return distances * self.scales[0] - scores.amax(dim=1) * self.scales[1]
 
     def limit(self, share: float) -> float:
         """Return the novelty that about this share of known samples exceeds."""

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from if2net.decision.novelty import GAMMA, TAILS, Novelty
+from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.statistics import one_hot
 from if2net.errors import InputError
 
@@ -29,9 +30,9 @@ def distance(V, mean, covariance):
     return ((V - mean) @ torch.linalg.inv(covariance) * (V - mean)).sum(dim=1)
 
 
-def test_novelty_is_the_distance_to_the_nearest_class_minus_most_of_that_to_all(parts):
+def test_novelty_is_the_relative_distance_minus_a_part_of_the_score_of_the_winner(parts):
     fitted, held_out, new, (total, held) = parts
-    novelty = Novelty.of(total, held, slice(None), product)
+    novelty = Novelty.of(total, held, 1e-2, slice(None), product)
     V, y = torch.cat([held_out, fitted]), total.labels
     means = torch.stack([V[y == label].mean(dim=0) for label in range(5)])
     within = (V - means[y]).T @ (V - means[y]) / len(V)
@@ -39,20 +40,23 @@ def test_novelty_is_the_distance_to_the_nearest_class_minus_most_of_that_to_all(
     around = (V - V.mean(dim=0)).T @ (V - V.mean(dim=0)) / len(V)
     nearest = torch.stack([distance(new, mean, within + ridge) for mean in means]).amin(dim=0)
     expected = nearest - GAMMA * distance(new, V.mean(dim=0), around + ridge)
-    torch.testing.assert_close(novelty(new), expected)
+    scores = torch.randn(len(new), 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    expected = expected * novelty.scales[0] - scores.amax(dim=1) * novelty.scales[1]
+    torch.testing.assert_close(novelty(new, scores), expected)
 
 
 def test_about_the_share_asked_for_of_new_samples_of_known_classes_is_beyond_the_limit(parts):
     _, _, new, (total, held) = parts
-    novelty = Novelty.of(total, held, slice(None), product)
-    shares = [float((novelty(new) > novelty.limit(share)).double().mean()) for share in (0.02, 0.1, 0.3)]
+    novelty = Novelty.of(total, held, 1e-2, slice(None), product)
+    values = novelty(new, new @ solve(total.G, total.Q, absolute_ridge(total.G, 1e-2)))
+    shares = [float((values > novelty.limit(share)).double().mean()) for share in (0.02, 0.1, 0.3)]
     assert shares == pytest.approx([0.02, 0.1, 0.3], rel=0.4, abs=0.015)
 
 
 def test_without_held_out_samples_there_is_a_novelty_but_no_limit(parts, counted):
     _, _, new, (total, _) = parts
-    novelty = Novelty.of(total, counted(new[:0], torch.zeros(0, dtype=torch.int64)), slice(None), product)
-    assert novelty(10 * new).mean() > novelty(new).mean()
+    novelty = Novelty.of(total, counted(new[:0], torch.zeros(0, dtype=torch.int64)), 1e-2, slice(None), product)
+    assert novelty(10 * new, new).mean() > novelty(new, new).mean()
     with pytest.raises(InputError, match="At least 10 samples must be held out"):
         novelty.limit(0.05)
 
@@ -60,5 +64,5 @@ def test_without_held_out_samples_there_is_a_novelty_but_no_limit(parts, counted
 def test_features_that_are_all_zero_have_a_finite_novelty(counted):
     nothing = torch.zeros(20, 3, dtype=torch.float64)
     total = counted(nothing, torch.zeros(20, dtype=torch.int64))
-    novelty = Novelty.of(total, total, slice(None), product)
-    assert torch.isfinite(novelty(nothing)).all()
+    novelty = Novelty.of(total, total, 1e-2, slice(None), product)
+    assert torch.isfinite(novelty(nothing, nothing)).all()
