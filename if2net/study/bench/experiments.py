@@ -14,7 +14,7 @@ from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
 OURS = [name for name in METHODS if name.startswith("if2net")]
-BOUNDS = ("none", "joint")  # the lower and the upper bound of all others
+BOUNDS = ("none", "joint")  # the references that all others are compared with
 COMPARED = ("owm", "ari", "fs-dgpm", "rps-net", "logd", "gem", "il2m", "bic")  # those of the paper's table of CIFAR
 PEERS = ("ncm", "slda", "ranpac", "acil")  # analytic methods, which the paper does not compare
 

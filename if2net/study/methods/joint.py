@@ -1,4 +1,4 @@
-"""Joint: training from scratch on the data of all tasks so far, the upper bound."""
+"""Joint: training from scratch on the data of all tasks so far, which it keeps."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ class JointSettings(TrainerSettings):
 class Joint(Trainer):
     """Keep all data and train a new network on it at each task, so that no warm start favours earlier tasks.
 
-    The loss is plain cross-entropy over the classes seen so far.
+    The loss is plain cross-entropy over the classes seen so far. It is no strict upper bound: a method with another
+    representation, or with a longer training, can be above it.
     """
 
     name = "joint"
-    summary = "retrained on the data of all tasks so far; the upper bound"
+    summary = "a new network trained on the data of all tasks so far; keeps everything"
     Settings = JointSettings
     graph_safe = True
 
