@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import subprocess
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,8 +36,8 @@ def pytest_collection_modifyitems(items):
 def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed.")
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("No browser is installed: chromium or google-chrome.")
+    if path is None or subprocess.run([path, "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("No browser that starts is installed: chromium or google-chrome.")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
