@@ -15,14 +15,16 @@ from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
-from if2net.decision.ridge_choice import SLACK, SLACK_OF_SOME, choose_ridge
+from if2net.decision.ridge_choice import LARGEST_RIDGE, SLACK, SLACK_OF_SOME, choose_ridge
 from if2net.decision.row_space import row_space
 from if2net.decision.statistics import Rows, Statistics, one_hot
-from if2net.errors import InputError
+from if2net.errors import InputError, NumericalError
 from if2net.interrupts import uninterrupted
 
 # With more classes than this, the ridge is chosen on 64 random sums of their columns.
 MANY_CLASSES = 256
+# A chosen ridge that does not make G positive definite is multiplied by this.
+RAISED = 4.0
 # For a layer at least this wide, memory for a second G and solving again for a few samples are worth avoiding.
 WIDE = 2048
 # At most this many samples are added without a new factorisation; with more, the corrections cost as much.
@@ -84,21 +86,30 @@ class Analytic(DecisionLayer):
 
     @property
     def beta(self) -> Tensor:
-        if self._beta is None:
-            space = self._row_space()
-            total = self.reweighted(self.total if space is None else space[1])
-            alpha = absolute_ridge(total.G, self.ridge, total.features)
-            if self.config.ridge is not None:
-                check_ridge(total.G, alpha)
-            if space is not None:
-                self._beta = space[0] @ solve(total.G, total.Q, alpha)
-            elif self._keeps_factor and self.class_weight is None:
-                # In the precision of G, since later updates of β are not corrected.
-                self._inverse = UpdatedInverse(factor(total.G, alpha))
-                self._beta = solve_by(self._inverse.lower, total.G, total.Q, alpha)
-            else:
-                self._beta = solve(total.G, total.Q, alpha)
+        while self._beta is None:
+            try:
+                self._beta = self._solved()
+            except NumericalError:
+                if self.config.ridge is not None or self.ridge > LARGEST_RIDGE:
+                    raise
+                # Samples that are nearly equal round alike, and leave more in G than the choice allows for.
+                self._ridge = RAISED * self.ridge
         return self._beta
+
+    def _solved(self) -> Tensor:
+        """Return β = (G + αI)⁻¹Q for the ridge in use."""
+        space = self._row_space()
+        total = self.reweighted(self.total if space is None else space[1])
+        alpha = absolute_ridge(total.G, self.ridge, total.features)
+        if self.config.ridge is not None:
+            check_ridge(total.G, alpha)
+        if space is not None:
+            return space[0] @ solve(total.G, total.Q, alpha)
+        if self._keeps_factor and self.class_weight is None:
+            # In the precision of G, since later updates of β are not corrected.
+            self._inverse = UpdatedInverse(factor(total.G, alpha))
+            return solve_by(self._inverse.lower, total.G, total.Q, alpha)
+        return solve(total.G, total.Q, alpha)
 
     def _row_space(self) -> tuple[Tensor, Statistics] | None:
         if not self._searched:

@@ -231,3 +231,13 @@ def test_the_free_share_falls_as_more_is_learned(task):
     assert shares[0] == pytest.approx(1)
     assert shares == sorted(shares, reverse=True)
     assert shares[-1] == pytest.approx(4 / 12, abs=0.05)
+
+
+def test_a_chosen_ridge_that_is_too_small_for_the_rounding_of_G_is_raised():
+    layer = Analytic(4, RuleConfig(), torch.float32, "cpu")
+    layer.grow(2)
+    layer.add(torch.eye(4).repeat(100, 1), torch.arange(400) % 2, torch.arange(400) % 5 == 0)
+    chosen = layer.ridge
+    layer.total.G[3, 3] = -10 * chosen * layer.total.G[0, 0]  # as if by rounding
+    assert bool(torch.isfinite(layer.beta).all())
+    assert layer.ridge > chosen
