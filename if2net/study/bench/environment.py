@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import platform
 import subprocess
 from pathlib import Path
@@ -47,10 +48,13 @@ def device_name(device: str) -> str:
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that this file belongs to, with -dirty after changes. None where there is none."""
+    """The commit of the checkout that this file belongs to, with -dirty after changes.
+
+    Without a checkout it is the value of the variable IF2NET_COMMIT, and None where there is none.
+    """
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
-        return None
+        return os.environ.get("IF2NET_COMMIT")
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
