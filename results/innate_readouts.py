@@ -1,21 +1,19 @@
-"""Read-outs of the innate features on held-back training pictures: nodes, both networks, ridges, discriminants.
+"""Read-outs of the innate features on held-back training pictures: random nodes, the direct link, discriminants.
 
-A sixth of the training pictures is held back, as in `results/innate.py`. `accuracy` and `error`, the squared error per
-picture, are of the ridge regression on these pictures, and `discriminant` is the accuracy of the linear discriminant
-with equal priors from the same sums. Three criteria that need no held-back pictures are beside them: `gcv`,
-generalised cross-validation; `inner`, the squared error on a fifth of the other pictures; `inner_fifth`, the same if
-every fifth feature is used. Every trial is in the output. It is meant for a GPU.
+A sixth of the training pictures is held back, as in `results/innate.py`. G is counted once, for all nodes and
+features; every read-out uses a part of its rows and columns. Every trial is in the output.
 
-usage: python results/innate_readouts.py PICTURES DATA... [--sizes small large both] [--views 1 2] [--nodes 0 4352]
-                                         [--device cuda] [--out FILE]
-PICTURES is the folder of `results/innate.py`.
+usage: python results/innate_readouts.py PICTURES FEATURES DATA [--size small] [--views 2] [--nodes 8192]
+                                         [--fitted 50000] [--ridges 1e-3 1e-2] [--out FILE]
+PICTURES is the folder of `results/innate.py`, FEATURES that of `results/innate_features.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,81 +21,112 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net.encoder.innate import weights
+from if2net.decision.ridge import absolute_ridge, solve
+from if2net.decision.statistics import Statistics, one_hot
 from if2net.encoder.innate.nodes import RandomNodes
+from if2net.errors import NumericalError
 
-BLOCK = 1000
-RIDGES = tuple(10 ** (place / 2) for place in range(-8, 1))
-
-
-def features(size: str, X: np.ndarray, device: torch.device) -> Tensor:
-    """Return the features of both views of each picture, pictures × 2 × features; of both networks if it says so."""
-    if size == "both":
-        return torch.cat([features(one, X, device) for one in ("small", "large")], dim=2)
-    network = weights.shipped(size, device)
-    pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
-    rows = []
-    for some in pictures.split(BLOCK):
-        plain = some.to(device).float() / 255
-        rows.append(torch.stack([network.rows(view) for view in (plain, plain.flip(3))], dim=1))
-    return torch.cat(rows)
+BLOCK = 2048
+RIDGES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 
 
-def held_back(pictures: int) -> np.ndarray:
-    """Return which pictures are held back."""
-    return np.random.default_rng(0).permutation(pictures) % 6 == 0
+@dataclass(frozen=True)
+class Readout:
+    """Which columns of V are used, and by how much the nodes are scaled beside the features."""
+
+    nodes: int
+    direct: bool = True
+    scale: float = 1.0
+    pairs: bool = False  # count half the difference of both views, too
 
 
-class Sums:
-    """n, G and Q of [nodes, features, 1], in float64."""
-
-    def __init__(self, V: Tensor, Y: Tensor) -> None:
-        self.n = len(V)
-        self.G = torch.zeros(V.shape[1], V.shape[1], dtype=torch.float64, device=V.device)
-        self.Q = torch.zeros(V.shape[1], Y.shape[1], dtype=torch.float64, device=V.device)
-        for rows, targets in zip(V.split(10_000), Y.split(10_000), strict=True):
-            self.G += rows.double().T @ rows.double()
-            self.Q += rows.double().T @ targets
-
-    def error(self, beta: Tensor) -> float:
-        """Return ‖Vβ − Y‖²/n."""
-        return float((beta * (self.G @ beta - 2 * self.Q)).sum()) / self.n + 1
+READOUTS = (
+    Readout(0),
+    Readout(0, pairs=True),
+    Readout(2048),
+    Readout(4352),
+    Readout(4352, scale=0.5),
+    Readout(4352, scale=2.0),
+    Readout(8192),
+    Readout(4352, direct=False),
+    Readout(8192, direct=False),
+)
 
 
-def solved(sums: Sums, ridge: float, step: int = 1) -> tuple[Tensor, Tensor]:
-    """Return β of every step-th feature, zero elsewhere, and the factor."""
-    G = sums.G[::step, ::step].clone()
-    alpha = ridge * float(G.diagonal().mean())
-    G.diagonal().add_(alpha)
-    lower = torch.linalg.cholesky(G)
-    beta = torch.zeros_like(sums.Q)
-    beta[::step] = torch.cholesky_solve(sums.Q[::step], lower)
-    return beta, lower
+@dataclass(frozen=True)
+class Features:
+    """The features of the pictures of a data set, by picture and view, and their classes."""
+
+    rows: np.ndarray
+    y: np.ndarray
+
+    @classmethod
+    def read(cls, pictures: Path, folder: Path, data: str, part: str, size: str) -> Features:
+        rows = np.load(folder / f"{data}.{part}.{size}.npy", mmap_mode="r")
+        return cls(rows, np.load(pictures / f"{data}.{part}.npz")["y"].astype(np.int64))
+
+    def blocks(self, chosen: np.ndarray) -> Iterator[tuple[Tensor, Tensor]]:
+        for first in range(0, len(chosen), BLOCK):
+            places = chosen[first : first + BLOCK]
+            yield torch.from_numpy(self.rows[places]).float(), torch.from_numpy(self.y[places])
 
 
-def trials(V: Tensor, y: Tensor, held: Tensor) -> Iterator[dict[str, float]]:
-    """Yield the accuracies and criteria of each ridge."""
-    Y = torch.nn.functional.one_hot(y).double()
-    counts = Y[~held].sum(dim=0)
-    inner = (torch.arange(len(y), device=y.device) % 5 == 0) & ~held
-    whole, outer, tested = Sums(V[~held], Y[~held]), Sums(V[~held & ~inner], Y[~held & ~inner]), Sums(V[inner], Y[inner])
-    rows = V[held].double()
-    for ridge in RIDGES:
-        beta, lower = solved(whole, ridge)
-        scores = rows @ beta
-        alpha = ridge * float(whole.G.diagonal().mean())
-        free = len(lower) - alpha * float(torch.cholesky_inverse(lower).diagonal().sum())
-        del lower
-        means = whole.Q.T @ beta / counts[:, None]
-        yield {
-            "ridge": ridge,
-            "accuracy": percent(scores, y[held]),
-            "discriminant": percent(discriminant(scores, means, counts), y[held]),
-            "error": float((scores - Y[held]).square().sum(dim=1).mean()),
-            "gcv": whole.error(beta) / (1 - free / whole.n) ** 2,
-            "inner": tested.error(solved(outer, ridge)[0]),
-            "inner_fifth": tested.error(solved(outer, ridge, step=5)[0]),
-        }
+def held_back(pictures: int, fitted: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of the pictures to fit, at most `fitted`, and of those held back."""
+    order = np.random.default_rng(0).permutation(pictures)
+    fit, held = np.flatnonzero(order % 6), np.flatnonzero(order % 6 == 0)
+    if fitted is not None and fitted < len(fit):
+        fit = np.sort(np.random.default_rng(1).choice(fit, fitted, replace=False))
+    return fit, held
+
+
+class Counted:
+    """Statistics of [nodes, features, 1] of the mean view, and of half the difference of both views."""
+
+    def __init__(self, features: Features, fit: np.ndarray, held: np.ndarray, views: int, nodes: int) -> None:
+        width, classes = features.rows.shape[2], int(features.y.max()) + 1
+        self.views, self.nodes = views, RandomNodes.draw(width, nodes)
+        self.mean, self.half = Statistics(nodes + width + 1), Statistics(width + 1)
+        for statistics in (self.mean, self.half):
+            statistics.grow(classes)
+        for rows, y in features.blocks(fit):
+            self.mean.add(self.represented(rows), y)
+            if views == 2:
+                self.half.add(torch.nn.functional.pad((rows[:, 0] - rows[:, 1]) / 2, (0, 1)), y)
+        blocks = [(self.represented(rows), y) for rows, y in features.blocks(held)]
+        self.V, self.y = (torch.cat(parts) for parts in zip(*blocks, strict=True))
+
+    def represented(self, rows: Tensor) -> Tensor:
+        features = rows[:, : self.views].mean(dim=1)
+        nodes = [self.nodes(features)] if self.nodes.width else []
+        return torch.cat([*nodes, features, torch.ones(len(rows), 1)], dim=1)
+
+    def trials(self, readout: Readout, ridges: Sequence[float]) -> Iterator[dict[str, Any]]:
+        """Yield the accuracies of one read-out with each ridge, in percent."""
+        width = self.mean.width
+        columns = torch.arange(width)
+        features = columns >= (self.nodes.width if readout.direct else width - 1)
+        columns = columns[(columns < readout.nodes) | features]
+        scale = torch.where(columns < readout.nodes, readout.scale, 1.0)
+        G = self.mean.G[columns][:, columns]
+        if readout.pairs:
+            G = G + self.half.G
+        G, Q, V = G * scale * scale[:, None], self.mean.Q[columns] * scale[:, None], self.V[:, columns] * scale
+        counts = self.mean.counts
+        for ridge in ridges:
+            try:
+                beta = solve(G, Q, absolute_ridge(G, ridge))
+            except NumericalError:
+                continue
+            scores = V @ beta
+            errors = scores - one_hot(self.y, len(counts), scores.dtype)
+            yield {
+                **asdict(readout),
+                "ridge": ridge,
+                "accuracy": percent(scores, self.y),
+                "discriminant": percent(discriminant(scores, Q.T @ beta / counts[:, None], counts), self.y),
+                "error": round(float(errors.square().sum(dim=1).mean()), 4),
+            }
 
 
 def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:
@@ -107,48 +136,37 @@ def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:
     β = (A + MNMᵀ)⁻¹MN = A⁻¹M(N⁻¹ + K)⁻¹ with K = MᵀA⁻¹M, and therefore A⁻¹M = β(N⁻¹ + K). K follows from the mean
     scores B = Mᵀβ = K(N⁻¹ + K)⁻¹ as (I − B)⁻¹BN⁻¹.
     """
-    inverse = torch.diag(1 / counts)
-    identity = torch.eye(len(means), dtype=means.dtype, device=means.device)
-    K = torch.linalg.solve(identity - means, means @ inverse)
-    return scores @ (inverse + K) - K.diagonal() / 2
+    B, inverse = means.double(), torch.diag(1 / counts.double())
+    K = torch.linalg.solve(torch.eye(len(B), dtype=B.dtype) - B, B @ inverse)
+    return scores.double() @ (inverse + K) - K.diagonal() / 2
 
 
 def percent(scores: Tensor, y: Tensor) -> float:
     return round(100 * float((scores.argmax(dim=1) == y).double().mean()), 2)
 
 
-def readouts(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    device = torch.device(arguments.device)
-    for data in arguments.data:
-        found = np.load(arguments.pictures / f"{data}.train.npz")
-        y = torch.from_numpy(found["y"].astype(np.int64)).to(device)
-        held = torch.from_numpy(held_back(len(y))).to(device)
-        for size in arguments.sizes:
-            both = features(size, found["X"], device)
-            for views in arguments.views:
-                rows = both[:, :views].mean(dim=1)
-                for width in arguments.nodes:
-                    nodes = [RandomNodes.draw(rows.shape[1], width).to(device)(rows)] if width else []
-                    V = torch.cat([*nodes, rows, torch.ones_like(rows[:, :1])], dim=1)
-                    facts = {"data": data, "size": size, "views": views, "nodes": width, "width": V.shape[1]}
-                    for trial in trials(V, y, held):
-                        yield facts | trial
-                    del V, nodes
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", type=Path)
-    parser.add_argument("data", nargs="+")
-    parser.add_argument("--sizes", nargs="+", default=["small", "large", "both"])
-    parser.add_argument("--views", nargs="+", type=int, default=[2, 1], help="2 with mirror images, 1 without")
-    parser.add_argument("--nodes", nargs="+", type=int, default=[0, 4352, 8192, 16384])
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("features", type=Path)
+    parser.add_argument("data")
+    parser.add_argument("--size", default="small")
+    parser.add_argument("--views", type=int, default=2, help="2 with mirror images, 1 without")
+    parser.add_argument("--nodes", type=int, default=8192, help="the most nodes that a read-out may have")
+    parser.add_argument("--fitted", type=int)
+    parser.add_argument("--ridges", nargs="+", type=float, default=RIDGES)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "nodes.jsonl")
     arguments = parser.parse_args()
+    features = Features.read(arguments.pictures, arguments.features, arguments.data, "train", arguments.size)
+    fit, held = held_back(len(features.y), arguments.fitted)
+    facts = {"data": arguments.data, "size": arguments.size, "views": arguments.views, "fitted": len(fit)}
+    counted = Counted(features, fit, held, arguments.views, arguments.nodes)
     with arguments.out.open("a") as out:
-        for row in readouts(arguments):
-            print(json.dumps(row), file=out, flush=True)
+        for readout in READOUTS:
+            if readout.nodes > arguments.nodes or (readout.pairs and arguments.views == 1):
+                continue
+            for trial in counted.trials(readout, arguments.ridges):
+                print(json.dumps(facts | trial), file=out, flush=True)
 
 
 if __name__ == "__main__":

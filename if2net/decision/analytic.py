@@ -15,7 +15,7 @@ from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
-from if2net.decision.ridge_choice import LARGEST_RIDGE, SLACK, SLACK_OF_SOME, choose_ridge
+from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge
 from if2net.decision.row_space import row_space
 from if2net.decision.statistics import Rows, Statistics, one_hot
 from if2net.errors import InputError, NumericalError
@@ -67,12 +67,17 @@ class Analytic(DecisionLayer):
         if self.config.ridge is not None:
             return self.config.ridge
         if self._ridge is None:
-            fitting, held = self._parts()
-            if self.classes > MANY_CLASSES:
-                signs = self._signs()
-                fitting, held = fitting.mixed(signs), held.mixed(signs)
-            self._ridge = choose_ridge(fitting, held, SLACK if held.width == self.width else SLACK_OF_SOME)
+            self._ridge = self._chosen_ridge()
         return self._ridge
+
+    def _chosen_ridge(self) -> float:
+        fitting, held = self._parts()
+        if self.classes > MANY_CLASSES:
+            signs = self._signs()
+            fitting, held = fitting.mixed(signs), held.mixed(signs)
+        if self.held.width < self.width:
+            return choose_wide_ridge(fitting, held, self.total.G)
+        return choose_ridge(fitting, held)
 
     def _signs(self) -> Tensor:
         """Return a row of 64 random signs ±1/8 per class, from the hash of its label.
