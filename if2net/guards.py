@@ -24,9 +24,11 @@ from if2net.errors import SuspectInputError, listed
 TOO_LARGE = 30.0
 # Samples in a block. Fewer than FEW count as if usual ones filled them up: a single large one does little harm.
 BLOCK, FEW = 4096, 64
-# Where the encoder clips its inputs, single large values do no harm. They count as at most this many times the usual
-# size, but most values of a column must not be this much larger.
+# Where the encoder clips its inputs, single large values do little harm. They count as at most this many times the
+# usual size, but most values of a column must not be this much larger.
 MOST_CLIPPED, COLUMN_TOO_LARGE = 100.0, 1000.0
+# A single value that is this much larger is a mistake, and spoils the old classes where samples are few.
+VALUE_TOO_LARGE = 1e5
 
 
 def relative_size(X: Tensor, encoder: Encoder) -> Tensor:
@@ -53,7 +55,8 @@ def _is_usual(X: Tensor, encoder: Encoder) -> Tensor:
     if encoder.usual is None or not encoder.clips:
         return usual
     far = (X.abs() > COLUMN_TOO_LARGE * encoder.usual).sum(dim=0).amax()
-    return usual & (far <= max(len(X), FEW) / 2)
+    fits = (X.abs() <= VALUE_TOO_LARGE * encoder.usual).all()
+    return usual & fits & (far <= max(len(X), FEW) / 2)
 
 
 def _description(X: Tensor, encoder: Encoder, names: Sequence[str] | None, before: int) -> str:

@@ -127,14 +127,40 @@ def innate_flips() -> list[str]:
 
 
 def innate_peers() -> list[str]:
-    measured = [row for row in lines("h200") if row["kind"] == "peer"]
-    peers = {(row["data"], row["size"], row["method"]): row["accuracy"] for row in measured}
-    streams = [("fashion-mnist", 5), ("cifar100", 10)]
-    columns = [(data, tasks, encoder) for encoder in SIZES for data, tasks in streams]
-    rows = [["if2net", *(cell(product(data, encoder, tasks, True)) for data, tasks, encoder in columns)]]
-    for method in ("ncm", "slda", "acil", "ranpac"):
-        rows.append([method, *(cell(peers.get((data, SIZES[encoder], method), [])) for data, _, encoder in columns)])
-    return table(["method", *(f"{NAMES[data]}, {SIZES[encoder]}" for data, _, encoder in columns)], rows)
+    peers = {(row["data"], row["method"]): row for row in lines("peers") if row["size"] == "small"}
+    columns = [("fashion-mnist", 5), ("cifar100", 10)]
+    rows = [["if2net", *(text for data, n in columns for text in (cell(product(data, "innate", n, True)), "–"))]]
+    for method in ("ncm", "slda", "fecam", "acil", "ranpac"):
+        cells = []
+        for data, _ in columns:
+            found = peers.get((data, method))
+            cells += [cell(found["accuracy"]), str(len(found["trials"]))] if found else ["–", "–"]
+        rows.append([method, *cells])
+    headings = [text for data, _ in columns for text in (NAMES[data], "trials")]
+    return table(["method", *headings], rows)
+
+
+def innate_widths() -> list[str]:
+    """The best accuracy by the number of nodes, its ridge, and the ridges that three criteria prefer."""
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for row in lines("widths"):
+        found.setdefault((row["data"], row["size"], row["nodes"]), []).append(row)
+    rows = []
+    for (data, size, nodes), trials in sorted(
+        found.items(), key=lambda item: (list(NAMES).index(item[0][0]), item[0][1] != "small", item[0][2])
+    ):
+        accurate = max(trials, key=lambda trial: trial["accuracy"])
+        ridges = [min(trials, key=lambda trial: trial[key])["ridge"] for key in ("error", "gcv", "inner_fifth")]
+        accuracies = [accurate["accuracy"], max(trial["discriminant"] for trial in trials)]
+        rows.append(
+            [
+                f"{NAMES[data]}, {size}, {nodes:,} nodes",
+                *(f"{accuracy:.2f}" for accuracy in accuracies),
+                *(f"{ridge:.2g}" for ridge in (accurate["ridge"], *ridges)),
+            ]
+        )
+    headings = ["ridge", "discriminant", "most accurate ridge", "least error", "least GCV", "for a fifth"]
+    return table(["held-back pictures of", *headings], rows)
 
 
 def innate_nodes() -> list[str]:

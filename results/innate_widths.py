@@ -1,10 +1,11 @@
 """Numbers of random nodes and ridges for the innate features, on held-back training pictures.
 
-A sixth of the training pictures is held back, as in `results/innate.py`. `accuracy` and `error`, the squared error per
-picture, are of the ridge regression on these pictures, and `discriminant` is the accuracy of the linear discriminant
-with equal priors from the same sums. Three criteria that need no held-back pictures are beside them: `gcv`,
-generalised cross-validation; `inner`, the squared error on a fifth of the other pictures; `inner_fifth`, the same if
-every fifth feature is used. Every trial is in the output. It is meant for a GPU.
+A sixth of the training pictures is held back, as in `results/innate.py`. `accuracy` and `error`, the squared error
+per picture, are of the ridge regression on these pictures, and `discriminant` is the accuracy of the linear
+discriminant with equal priors from the same sums. Three criteria that need no held-back pictures are beside them:
+`gcv`, generalised cross-validation; `inner`, the squared error on a fifth of the other pictures; `inner_fifth`, the
+same if every fifth feature is used. Every trial is in the output. It is meant for a GPU, whose networks compute in
+TF32 here.
 
 usage: python results/innate_widths.py PICTURES DATA... [--sizes small large both] [--views 1 2] [--nodes 0 4352]
                                        [--device cuda] [--out FILE]
@@ -80,7 +81,11 @@ def trials(V: Tensor, y: Tensor, held: Tensor) -> Iterator[dict[str, float]]:
     Y = torch.nn.functional.one_hot(y).double()
     counts = Y[~held].sum(dim=0)
     inner = (torch.arange(len(y), device=y.device) % 5 == 0) & ~held
-    whole, outer, tested = Sums(V[~held], Y[~held]), Sums(V[~held & ~inner], Y[~held & ~inner]), Sums(V[inner], Y[inner])
+    whole, outer, tested = (
+        Sums(V[~held], Y[~held]),
+        Sums(V[~held & ~inner], Y[~held & ~inner]),
+        Sums(V[inner], Y[inner]),
+    )
     rows = V[held].double()
     for ridge in RIDGES:
         beta, lower = solved(whole, ridge)

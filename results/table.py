@@ -404,6 +404,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "innate-peers": innate_tables.innate_peers,
     "innate-flips": innate_tables.innate_flips,
     "innate-nodes": innate_tables.innate_nodes,
+    "innate-widths": innate_tables.innate_widths,
     "innate-readouts": innate_tables.innate_readouts,
     "innate-cost": innate_tables.innate_cost,
 }

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_wine
 
 from if2net import IF2Net, IF2NetClassifier, guards
 from if2net.accelerate import streaming
@@ -90,6 +91,17 @@ def test_a_heavy_tail_is_no_reason_to_refuse_a_batch(new_learner):
     net = new_learner().learn(X[:500], y[:500])
     for start in range(500, 2000, 100):
         net.learn(X[start : start + 100], y[start : start + 100])
+
+
+@pytest.mark.parametrize("place", [np.s_[20], np.s_[20, 6]], ids=["a row", "a value"])
+def test_one_sample_of_1e9_is_refused_where_large_values_are_clipped_too(new_learner, place):
+    X, y = load_wine(return_X_y=True)
+    net = new_learner().learn(X[y < 2], y[y < 2])
+    assert net.encoder.clips
+    batch = X[y == 2]
+    batch[place] = 1e9
+    with pytest.raises(SuspectInputError, match="the first in sample 21"):
+        net.learn(batch, y[y == 2])
 
 
 def test_samples_streamed_to_a_gpu_are_checked_too(net, halves, monkeypatch):
