@@ -27,7 +27,16 @@ from if2net.study.report.paper_tables import FORMS, across, gathered, read
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
-PAGES = ("protocols", "comparison", "speed", "benchmarks", "image-benchmarks", "innate", "guides/where-models-go")
+PAGES = (
+    "protocols",
+    "comparison",
+    "speed",
+    "benchmarks",
+    "image-benchmarks",
+    "innate",
+    "guides/where-models-go",
+    "guides/unknown",
+)
 TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in PAGES)]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
@@ -377,6 +386,21 @@ def row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def novelty(kind: str) -> list[str]:
+    """AUROC of each score, false accepts of ours and of the best other, and what `unknown=0.05` rejects."""
+    found = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
+    scores = ("novelty", "max-softmax", "energy", "Mahalanobis")
+    names = {score: score if score in next(iter(found.values())) else score.lower() for score in scores}
+    rows = []
+    for pair, entry in found.items():
+        cells = [f"{entry[names[score]]['auroc']:.3f}" for score in scores]
+        cells += [f"{100 * entry[names[score]]['false_accepts']:.1f}" for score in scores]
+        cells += [f"{100 * entry['rejected'][group]:.1f}" for group in ("known", "unknown")]
+        rows.append(f"| {pair} | {' | '.join(cells)} |")
+    columns = [*scores, *(f"{score}, accepts" for score in scores), "known rejected", "unknown rejected"]
+    return [f"| known, unknown | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns), *rows]
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "protocols": protocols,
     "comparison": comparison,
@@ -394,6 +418,8 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "gpu": gpu,
     "features": features,
     "predictors": predictors,
+    "novelty": lambda: novelty("test"),
+    "novelty-held-back": lambda: novelty("held back"),
     "image-commands": image_commands,
     "image-cifar": image_cifar,
     "image-summary": image_summary,
