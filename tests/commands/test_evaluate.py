@@ -8,29 +8,19 @@ from pathlib import Path
 import jsonschema
 import pandas as pd
 import pytest
+from command_line import if2net, if2net_with_messages
 from sklearn.datasets import load_digits
-from typer.testing import CliRunner
 
 from if2net import load
-from if2net.cli import app
 from if2net.errors import IF2NetError
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/evaluate.schema.json").read_text())
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def if2net(*words):
-    """Run the command; return its output and its messages, and raise its error."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout, " ".join(done.stderr.split())
-
-
 def measured(*words):
     """Return the JSON answer of `if2net evaluate`."""
-    answer = json.loads(if2net("evaluate", *words, "--json")[0])
+    answer = json.loads(if2net("evaluate", *words, "--json"))
     jsonschema.validate(answer, SCHEMA)
     return answer
 
@@ -70,15 +60,15 @@ def test_the_accuracy_is_that_of_the_model_whatever_the_size_of_the_pieces(folde
 
 
 def test_the_screen_shows_figures_classes_and_confusions(folder):
-    output, _ = if2net("evaluate", folder / "digits.if2", folder / "test.csv")
+    output = if2net("evaluate", folder / "digits.if2", folder / "test.csv")
     for part in ("accuracy", "balanced accuracy", "calibration error", "95 % confidence", "recall", "predicted as"):
         assert part in output
 
 
 def test_quiet_prints_nothing_but_json(folder):
     words = ["evaluate", folder / "digits.if2", folder / "test.csv", "--quiet"]
-    assert if2net(*words) == ("", "")
-    output, messages = if2net(*words, "--json")
+    assert if2net_with_messages(*words) == ("", "")
+    output, messages = if2net_with_messages(*words, "--json")
     assert json.loads(output)["samples"] == 898
     assert messages == ""
 
@@ -93,7 +83,7 @@ def test_the_page_shows_wrong_rows(folder, tmp_path):
 
 def test_the_page_shows_wrong_images_and_escapes_names(birds, tmp_path):
     (tmp_path / "test" / "red").rename(tmp_path / "test" / "<b>red &")
-    _, messages = if2net("evaluate", birds, tmp_path / "test", "--html", tmp_path / "page.html")
+    _, messages = if2net_with_messages("evaluate", birds, tmp_path / "test", "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert page.count('<img src="data:image/jpeg;base64,') == 4
     assert "&lt;b&gt;red &amp;" in page
@@ -108,7 +98,7 @@ def test_a_class_that_the_model_does_not_know_counts_as_wrong(birds, tmp_path):
     assert answer["unknown_classes"] == ["red"]
     assert answer["accuracy"] == pytest.approx(2 / 3)
     assert len(answer["left_out"]) == 1
-    assert "'red' is no class of the model" in if2net("evaluate", birds, tmp_path / "test")[0]
+    assert "'red' is no class of the model" in if2net("evaluate", birds, tmp_path / "test")
 
 
 def test_evaluating_changes_no_model(folder):

@@ -6,26 +6,16 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from command_line import if2net
 from sklearn.datasets import load_digits
-from typer.testing import CliRunner
 
 from if2net import load
-from if2net.cli import app
 from if2net.errors import ConfigurationError, InputError, OutputError
 from if2net.images.read import Framing, read_image
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
-
-
-def if2net(*words):
-    """Return what the command prints, or raise its error."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 @pytest.fixture

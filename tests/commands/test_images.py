@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from command_line import if2net, if2net_with_messages
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -18,15 +19,6 @@ from if2net.images.extractor import Extractor
 PIXELS = ["--backbone", "pixels,size=8", "--device", "cpu"]
 COLOURS = {"black": (0, 0, 0), "blue": (0, 0, 150), "green": (0, 150, 0), "red": (150, 0, 0)}
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-def if2net(*words):
-    """Run the command; return its output and its messages, and raise its error."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout, " ".join(done.stderr.split())
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +58,18 @@ def test_a_file_name_that_is_no_valid_text_is_written_as_it_is(model, folder, tm
     assert done.stdout_bytes == (tmp_path / "p.csv").read_bytes()
     if2net("evaluate", model, folder, "--html", tmp_path / "page.html")
     assert "caf?.png</small>" in (tmp_path / "page.html").read_text()
-    answer = json.loads(if2net("evaluate", model, folder, "--json")[0])
+    answer = json.loads(if2net("evaluate", model, folder, "--json"))
     assert name in answer["left_out"][0]
 
 
 def test_two_classes_today_and_two_tomorrow_are_all_recognised(model, folder):
-    output, messages = if2net("learn", model, folder / "tomorrow")
+    output, messages = if2net_with_messages("learn", model, folder / "tomorrow")
     assert "Learned 10 samples" in output
     assert "New classes: green, red" in output
     assert "has 4 classes from 20 samples" in output
     assert "Left out (1):" in messages
     assert "broken.png cannot be read" in messages
-    rows = list(csv.DictReader(if2net("predict", model, folder / "unseen")[0].splitlines()))
+    rows = list(csv.DictReader(if2net("predict", model, folder / "unseen").splitlines()))
     assert {row["file"]: row["prediction"] for row in rows} == {
         str(folder / "unseen" / f"{name}.png"): name for name in COLOURS
     }
@@ -88,7 +80,7 @@ def test_a_class_whose_images_have_an_unknown_format_is_named(folder, tmp_path):
     (tmp_path / "mixed" / "phone").mkdir()
     (tmp_path / "mixed" / "phone" / "1.heic").write_bytes(b"from a phone")
     (tmp_path / "mixed" / "nothing").mkdir()
-    output, messages = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
+    output, messages = if2net_with_messages("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
     assert "Learned 10 samples" in output
     assert "Left out (1):" in messages
     assert "phone has no image of a format that can be read (.jpg, " in messages
@@ -100,12 +92,12 @@ def test_files_that_belong_to_no_class_are_named_at_the_end(folder, tmp_path):
     (tmp_path / "mixed" / "blue" / ".thumbnails").mkdir()
     shutil.copy(folder / "unseen" / "blue.png", tmp_path / "mixed" / "blue" / ".thumbnails")
     shutil.copy(folder / "unseen" / "red.png", tmp_path / "mixed" / "stray.png")
-    output, messages = if2net("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
+    output, messages = if2net_with_messages("learn", tmp_path / "m.if2", tmp_path / "mixed", *PIXELS)
     assert "Learned 10 samples" in output
     assert "Left out (2):" in messages
     assert "stray.png is not inside the folder of a class" in messages
     assert "6.heic has no suffix of an image format" in messages
-    output, messages = if2net("predict", tmp_path / "m.if2", tmp_path / "mixed")
+    output, messages = if2net_with_messages("predict", tmp_path / "m.if2", tmp_path / "mixed")
     assert len(output.splitlines()) == 12
     assert "Left out (1):" in messages
 
@@ -113,7 +105,7 @@ def test_files_that_belong_to_no_class_are_named_at_the_end(folder, tmp_path):
 def test_images_are_predicted_although_other_files_are_not_images(model, folder, tmp_path):
     for name in ("IMG.HEIC", "notes.txt"):
         (tmp_path / name).write_text("no image")
-    output, messages = if2net(
+    output, messages = if2net_with_messages(
         "predict", model, folder / "unseen" / "blue.png", tmp_path / "IMG.HEIC", tmp_path / "notes.txt"
     )
     assert output.splitlines()[1].startswith(f"{folder / 'unseen' / 'blue.png'},blue,")
@@ -125,7 +117,7 @@ def test_images_are_predicted_although_other_files_are_not_images(model, folder,
 def test_linked_folders_are_predicted(model, folder, tmp_path):
     (tmp_path / "outer").mkdir()
     (tmp_path / "outer" / "linked").symlink_to(folder / "unseen")
-    output, _ = if2net("predict", model, tmp_path / "outer")
+    output = if2net("predict", model, tmp_path / "outer")
     assert len(output.splitlines()) == 1 + len(COLOURS)
 
 
@@ -147,7 +139,7 @@ def test_the_features_of_an_image_are_computed_once(model, folder, tmp_path):
 def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, folder, tmp_path):
     broken = folder / "tomorrow" / "red" / "broken.png"
     words = [folder / "unseen" / "blue.png", broken, "--proba", "--out", tmp_path / "out.csv"]
-    _, messages = if2net("predict", model, *words)
+    _, messages = if2net_with_messages("predict", model, *words)
     _, (file, prediction, probability, *chances) = csv.reader((tmp_path / "out.csv").read_text().splitlines())
     assert (file, prediction) == (str(folder / "unseen" / "blue.png"), "blue")
     assert sum(map(float, chances)) == pytest.approx(1, abs=1e-5)
@@ -156,7 +148,7 @@ def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, 
 
 
 def test_info_names_the_backbone(model):
-    assert "backbone pixels,size=8 (" in if2net("info", model)[0]
+    assert "backbone pixels,size=8 (" in if2net("info", model)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +163,7 @@ def test_info_names_the_licence_of_the_weights(backbone, line, model):
     net = IF2Net.load(model)
     net.backbone = {**net.backbone, "text": backbone}
     net.save(model)
-    output = if2net("info", model)[0].splitlines()
+    output = if2net("info", model).splitlines()
     assert [one for one in output if one.startswith("weights")] == ([line] if line else [])
 
 
@@ -247,7 +239,7 @@ def test_images_of_none_of_the_classes_have_an_empty_prediction(tmp_path):
     if2net("learn", tmp_path / "model.if2", tmp_path / "images", *PIXELS, "--set", "holdout=0.3")
     rows = {}
     for folder in ("images", "red"):
-        output, _ = if2net("predict", tmp_path / "model.if2", tmp_path / folder, "--unknown", "0.05")
+        output = if2net("predict", tmp_path / "model.if2", tmp_path / folder, "--unknown", "0.05")
         rows[folder] = [row["prediction"] for row in csv.DictReader(output.splitlines())]
     assert rows["images"].count("") < 0.2 * len(rows["images"])
     assert rows["red"].count("") > 0.8 * len(rows["red"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+from command_line import if2net
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
@@ -17,15 +18,6 @@ from if2net.files import kept_file, locked
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
 pytestmark = pytest.mark.usefixtures("own_cache")
-
-
-def if2net(*words):
-    """Return what the command prints, or raise its error."""
-    done = CliRunner().invoke(app, [str(word) for word in words])
-    if done.exception is not None and not isinstance(done.exception, SystemExit):
-        raise done.exception
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def answered(*words):

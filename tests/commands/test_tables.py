@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import if2net
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
@@ -21,15 +22,6 @@ from if2net.files import kept_file
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/predict.schema.json").read_text())
 SMALL = ["--set", "width=60", "--device", "cpu"]
-
-
-def if2net(*words):
-    """Return what the command prints, or raise its error."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 @pytest.fixture(scope="module")

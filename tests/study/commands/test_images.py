@@ -5,6 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
+import command_line
 import numpy as np
 import pytest
 from PIL import Image
@@ -48,11 +49,7 @@ def if2net(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
 
     def call(*words):
-        done = CliRunner().invoke(app, list(words))
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.output
-        return " ".join(done.stdout.split())
+        return " ".join(command_line.if2net(*words).split())
 
     return call
 

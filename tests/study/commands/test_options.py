@@ -3,21 +3,13 @@
 import os
 
 import pytest
-from typer.testing import CliRunner
+from command_line import if2net
 
-from if2net.cli import app
 from if2net.errors import ConfigurationError, InUseError, OutputError
 from if2net.files import locked
 from if2net.study.commands.options import check_results_folder
 
 RUN = ["run", "-m", "ncm", "--device", "cpu", "--out"]
-
-
-def if2net(*words):
-    """Run a command, or raise its error."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None:
-        raise result.exception
 
 
 @pytest.fixture
