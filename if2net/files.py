@@ -120,7 +120,7 @@ def locked(
     """Let one process at a time change a file or a folder, from reading it to writing it.
 
     The lock is a small file beside the file, which need not exist yet, or inside the folder, and is removed at the
-    end. The lock of a process that dies is free at once. Symbolic links to a file share its lock; hard links do
+    end. If a process dies, its lock is released at once. Symbolic links to a file share its lock; hard links do
     not. A thread that asks for a lock that it holds already would wait forever.
 
     Parameters

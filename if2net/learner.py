@@ -253,7 +253,7 @@ class IF2Net:
         return torch.cat(tensors), np.concatenate(labels)
 
     def _learner_beside(self) -> IF2Net:
-        """Return a learner that has learned nothing, but knows the classes and members, to check new ones."""
+        """Return a learner that has learned nothing, but has the classes and members, to check new ones."""
         aside = self.fork() if self.encoder is not None else IF2Net(self.config)
         aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
         return aside
@@ -503,16 +503,14 @@ class IF2Net:
 
     def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """Return softmax(scores / τ), samples × classes (sorted), with τ fitted on held-out statistics."""
-        return self._log_probabilities(X, task, transductive, partial(torch.softmax, dim=1))
+        return self._calibrated(X, task, transductive, partial(torch.softmax, dim=1))
 
     def log_probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
         """Return the logarithms of `probabilities`, which are finite where these are rounded to zero."""
-        return self._log_probabilities(X, task, transductive, partial(torch.log_softmax, dim=1))
+        return self._calibrated(X, task, transductive, partial(torch.log_softmax, dim=1))
 
-    def _log_probabilities(
-        self, X: Any, task: int | None, transductive: bool, finish: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Return finish(scores / τ)."""
+    def _calibrated(self, X: Any, task: int | None, transductive: bool, finish: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return finish(scores / τ), computed block by block."""
         solution = self._solution(temperature=True)
         assert solution.temperature is not None
         temperature = solution.temperature

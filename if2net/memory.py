@@ -12,7 +12,7 @@ CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def total(device: torch.device) -> float:
-    """Return the bytes of memory of a device; infinity where the system does not tell."""
+    """Return the bytes of memory of a device; infinity where the system does not report it."""
     if device.type == "cuda":
         return torch.cuda.get_device_properties(device).total_memory
     try:

@@ -38,7 +38,7 @@ def write(
     metadata = {"format": str(FORMAT), "if2net": json.dumps(header), "checksum": _BLANK}
     entries: dict[str, Any] = {"__metadata__": metadata}
     end = 0
-    ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)  # aligned, as the format wants it
+    ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)  # aligned, as the format requires
     for name, tensor in ordered:
         start, end = end, end + tensor.nbytes
         entries[name] = {"dtype": _NAMES[tensor.dtype], "shape": [*tensor.shape], "data_offsets": [start, end]}

@@ -56,7 +56,7 @@ def learn(
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
     ] = None,
     no_undo: Annotated[
-        bool, typer.Option("--no-undo", help="Keep no copy of the model of before. `if2net undo` needs it.")
+        bool, typer.Option("--no-undo", help="Keep no copy of the previous model, which `if2net undo` needs.")
     ] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -139,7 +139,7 @@ def _doubts(force: bool) -> Iterator[None]:
             warnings.simplefilter("ignore" if force else "error", RepeatedSamplesWarning)
             yield
     except (SuspectInputError, RepeatedSamplesWarning) as error:
-        raise SuspectInputError(f"{error} The model is unchanged. To learn it all the same, add --force.") from error
+        raise SuspectInputError(f"{error} The model is unchanged. To learn it anyway, add --force.") from error
 
 
 def _learn_tables(

@@ -96,7 +96,7 @@ def load_to_predict(path: Path, device: str) -> IF2Net:
 
 
 def save_solved(net: IF2Net, path: Path, *, keep_old: bool = False) -> None:
-    """Save a model that predicts at once when it is loaded. A model that cannot be solved is saved all the same."""
+    """Save a model that predicts at once when it is loaded. A model that cannot be solved is saved, too."""
     from if2net.errors import NumericalError
 
     if len(net.classes):

@@ -15,7 +15,7 @@ def undo(
 ) -> None:
     """Take back the last `if2net learn`.
 
-    `if2net learn` keeps the model of before as a hidden file beside MODEL. Every other change removes it.
+    `if2net learn` keeps the previous model as a hidden file beside MODEL. Every other change removes it.
     """
     from if2net import modelfile
     from if2net.errors import InputError, ModelFileError

@@ -17,7 +17,7 @@ from if2net.files import cache_folder
 # Seconds to wait for another process that is writing to the database.
 PATIENCE = 60.0
 TABLE = "CREATE TABLE IF NOT EXISTS features (digest BLOB PRIMARY KEY, row BLOB, checksum INTEGER)"
-_unusable: set[Path] = set()  # databases that the user has been told about
+_unusable: set[Path] = set()  # databases that the user has been warned about
 
 
 class FeatureCache:

@@ -100,7 +100,7 @@ class InnateEncoder:
     config: InnateConfig
     full: Tensor | None = None  # the largest value that a pixel can have
     nodes: RandomNodes | None = None
-    # `check` knows the range of the values, so sizes that are usual are not needed.
+    # `check` compares the range of the values, so usual sizes are not needed.
     usual: ClassVar[None] = None
     clips: ClassVar[bool] = False
 

@@ -33,7 +33,7 @@ def environment(device: str) -> Environment:
 
 
 def processor() -> str:
-    """The name of the processor. Linux has it in a file; other systems know it themselves."""
+    """The name of the processor. On Linux it is in a file; on other systems `platform` has it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -204,7 +204,7 @@ class Results:
         return joined
 
     def with_runs(self, runs: Iterable[Run], settings: dict[str, Settings], order: Iterable[str] = ()) -> Results:
-        """These results with more runs. Methods stand in the given order, the others after them."""
+        """These results with more runs. Methods are in the given order, and the others follow."""
         ordered = _ordered([*self.runs, *runs], [*order, *METHODS])
         return replace(self, settings=self.settings | settings, runs=ordered)
 

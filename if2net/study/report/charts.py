@@ -476,7 +476,7 @@ Panel = tuple[str, Sequence[Sequence[float]], Sequence[int]]  # a heading, point
 
 @matplotlib.rc_context(STYLE)
 def panel_chart(label: str, rows: Sequence[Sequence[Panel]], heading: str, names: Sequence[str]) -> Chart:
-    """Points in the plane, coloured by label. Rows are flush right; the key stands in the gap at the bottom left."""
+    """Points in the plane, coloured by label. Rows are flush right; the key is in the gap at the bottom left."""
     side, gap, columns = 150, 12, max(map(len, rows))
     sheet = _Sheet(columns * (side + gap) + gap, len(rows) * (side + gap + LINE), label)
     for down, row in enumerate(rows):

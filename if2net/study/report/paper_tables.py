@@ -27,7 +27,7 @@ Printed = dict[str, dict[str, Any]]  # the paper's figures for a task sequence, 
 BRANCHED = ("eft", "pcl")
 BESIDE = ("method", "protocol", "ACC %", "paper", "BWT", "paper", "FWT", "paper", *COSTS)
 NOTE = "Bold: the highest ACC, the bounds `none` and `joint` left aside."
-# Two datasets stand in one table there, and a reader must see which one a number belongs to.
+# The table there has two data sets, and a reader must see which one a number belongs to.
 NOT_THE_SAME = (
     "**Tiny-ImageNet is not ImageNet-Subset**: it has other photographs, of 64 × 64 pixels. The paper's columns are "
     "of ImageNet-Subset; no figure on one side can be compared with a figure on the other."

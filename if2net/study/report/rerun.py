@@ -42,7 +42,7 @@ def _changed(results: Results, methods: Sequence[str]) -> list[str]:
 
 
 def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
-    """The settings of a plain `if2net run`; none where this version does not know the method or the dataset."""
+    """The settings of a plain `if2net run`; none where this version does not have the method or the data set."""
     if method not in METHODS:
         return {}
     try:
