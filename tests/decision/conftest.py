@@ -1,9 +1,7 @@
-"""Features with classes, and their statistics."""
+"""Features with classes."""
 
 import pytest
 import torch
-
-from if2net.decision.statistics import Statistics
 
 
 def make_task(samples, width, classes, *, seed=0, rank=None):
@@ -20,16 +18,3 @@ def make_task(samples, width, classes, *, seed=0, rank=None):
 @pytest.fixture(scope="session")
 def task():
     return make_task
-
-
-def count(V, y, classes=5):
-    """Count the statistics of these samples."""
-    statistics = Statistics(V.shape[1], V.dtype)
-    statistics.grow(classes)
-    statistics.add(V, y)
-    return statistics
-
-
-@pytest.fixture(scope="session")
-def counted():
-    return count

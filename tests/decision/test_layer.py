@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from layers import counted, learned_layer
 
-from if2net.decision import Analytic, RuleConfig
 from if2net.decision import layer as rules
 from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.ridge_choice import choose_ridge, choose_wide_ridge
@@ -13,13 +13,6 @@ from if2net.decision.symmetric import symmetric
 @pytest.fixture
 def thinned(monkeypatch):
     monkeypatch.setattr(rules, "CHOOSING_FEATURES", 9)
-
-
-def learned(V, y, held):
-    layer = Analytic(V.shape[1], RuleConfig(), V.dtype, "cpu")
-    layer.grow(4)
-    layer.add(V, y, held)
-    return layer
 
 
 @pytest.fixture
@@ -38,9 +31,9 @@ def noisy():
     return V, y, torch.arange(2000) % 5 == 0
 
 
-def test_held_out_statistics_of_a_wide_layer_have_some_of_the_features(thinned, data, counted):
+def test_held_out_statistics_of_a_wide_layer_have_some_of_the_features(thinned, data):
     V, y, held = data
-    layer = learned(*data)
+    layer = learned_layer(*data)
     assert layer.held.width == 8  # every fifth of 40
     fitting = counted(V[~held][:, ::5].contiguous(), y[~held], classes=4)
     torch.testing.assert_close(symmetric(layer.fitting.G), symmetric(fitting.G))
@@ -48,7 +41,7 @@ def test_held_out_statistics_of_a_wide_layer_have_some_of_the_features(thinned, 
     assert layer.ridge == choose_wide_ridge(fitting, layer.held, layer.G)
 
 
-def test_the_ridge_of_a_wide_layer_is_larger_than_that_of_the_same_features_alone(counted, noisy):
+def test_the_ridge_of_a_wide_layer_is_larger_than_that_of_the_same_features_alone(noisy):
     V, y, held = noisy
     fitting, tested = (counted(V[part][:, ::9].contiguous(), y[part], classes=4) for part in (~held, held))
     best = choose_ridge(fitting, tested, slack=1.0)
@@ -59,7 +52,7 @@ def test_the_ridge_of_a_wide_layer_is_larger_than_that_of_the_same_features_alon
 def test_the_ridge_of_a_wide_layer_is_nearly_as_accurate_as_the_best(monkeypatch, noisy):
     monkeypatch.setattr(rules, "CHOOSING_FEATURES", 40)  # of 180, as about 2,000 of 10,000
     V, y, held = noisy
-    layer, test = learned(V[:500], y[:500], held[:500]), slice(500, None)
+    layer, test = learned_layer(V[:500], y[:500], held[:500]), slice(500, None)
 
     def accuracy(ridge):
         beta = solve(layer.G, layer.Q, absolute_ridge(layer.G, ridge))
@@ -70,7 +63,7 @@ def test_the_ridge_of_a_wide_layer_is_nearly_as_accurate_as_the_best(monkeypatch
 
 
 def test_beta_of_a_wide_layer_uses_all_features_and_all_samples(thinned, data):
-    V, layer = data[0], learned(*data)
+    V, layer = data[0], learned_layer(*data)
     alpha = layer.ridge * float((V.T @ V).diagonal().mean())
     expected = torch.linalg.solve(V.T @ V + alpha * torch.eye(40, dtype=V.dtype), layer.Q)
     torch.testing.assert_close(layer.beta, expected)
@@ -79,10 +72,13 @@ def test_beta_of_a_wide_layer_uses_all_features_and_all_samples(thinned, data):
 
 def test_wide_layers_merge_and_forget_exactly(thinned, data):
     V, y, held = data
-    whole, parts = learned(*data), [learned(V[part], y[part], held[part]) for part in torch.arange(400).split(150)]
+    whole, parts = (
+        learned_layer(*data),
+        [learned_layer(V[part], y[part], held[part]) for part in torch.arange(400).split(150)],
+    )
     for part in parts[1:]:
         parts[0].merge(part, torch.arange(4), 4)
     torch.testing.assert_close(symmetric(parts[0].held.G), symmetric(whole.held.G))
     torch.testing.assert_close(parts[0].beta, whole.beta)
     whole.subtract(V[100:], y[100:], held[100:])
-    torch.testing.assert_close(whole.held.Q, learned(V[:100], y[:100], held[:100]).held.Q)
+    torch.testing.assert_close(whole.held.Q, learned_layer(V[:100], y[:100], held[:100]).held.Q)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from layers import counted
 
 from if2net.decision.novelty import GAMMA, TAILS, Novelty
 from if2net.decision.ridge import absolute_ridge, solve
@@ -14,7 +15,7 @@ def product(B):
 
 
 @pytest.fixture(scope="module")
-def parts(counted):
+def parts():
     """Samples of five classes, with heavy tails: to fit, held out and new; and statistics of the first two."""
     generator = torch.Generator().manual_seed(0)
     y = torch.randint(5, (3000,), generator=generator)
@@ -53,7 +54,7 @@ def test_about_the_share_asked_for_of_new_samples_of_known_classes_is_beyond_the
     assert shares == pytest.approx([0.02, 0.1, 0.3], rel=0.4, abs=0.015)
 
 
-def test_without_held_out_samples_there_is_a_novelty_but_no_limit(parts, counted):
+def test_without_held_out_samples_there_is_a_novelty_but_no_limit(parts):
     _, _, new, (total, _) = parts
     novelty = Novelty.of(total, counted(new[:0], torch.zeros(0, dtype=torch.int64)), 1e-2, slice(None), product)
     assert novelty(10 * new, new).mean() > novelty(new, new).mean()
@@ -61,7 +62,7 @@ def test_without_held_out_samples_there_is_a_novelty_but_no_limit(parts, counted
         novelty.limit(0.05)
 
 
-def test_features_that_are_all_zero_have_a_finite_novelty(counted):
+def test_features_that_are_all_zero_have_a_finite_novelty():
     nothing = torch.zeros(20, 3, dtype=torch.float64)
     total = counted(nothing, torch.zeros(20, dtype=torch.int64))
     novelty = Novelty.of(total, total, 1e-2, slice(None), product)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from layers import counted
 
 from if2net.decision import ridge
 from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, rounding, solve
@@ -12,7 +13,7 @@ from if2net.errors import NumericalError
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 
-def test_solve_is_ridge_regression(task, counted):
+def test_solve_is_ridge_regression(task):
     V, y = task(50, BLOCK + 20, 4)
     statistics = counted(V, y)
     system = V.T @ V + 0.3 * torch.eye(V.shape[1], dtype=V.dtype)
@@ -20,7 +21,7 @@ def test_solve_is_ridge_regression(task, counted):
     torch.testing.assert_close(solve(statistics.G, statistics.Q, 0.3), expected, rtol=1e-8, atol=1e-10)
 
 
-def test_the_ridge_means_the_same_at_any_scale(task, counted):
+def test_the_ridge_means_the_same_at_any_scale(task):
     V, y = task(50, 8, 4)
     scores = []
     for scale in (1.0, 1000.0):
@@ -57,7 +58,7 @@ def test_float64_is_used_where_float32_is_not_precise_enough():
     assert solve(G, torch.ones(200, 1), 1e-4).dtype == torch.float32
 
 
-def ill_conditioned(counted, dtype, width=300, condition=1e10):
+def ill_conditioned(dtype, width=300, condition=1e10):
     """Return statistics in this precision, G and Q of the same samples in float64, and new samples."""
     generator = torch.Generator().manual_seed(0)
     values = torch.logspace(0, -torch.tensor(condition).log10().item(), width, dtype=torch.float64)
@@ -95,8 +96,8 @@ def factors(monkeypatch):
     return precisions
 
 
-def test_a_corrected_float32_factor_is_nearly_as_accurate_as_a_float64_factor(counted, factors):
-    statistics, *_ = ill_conditioned(counted, torch.float32)
+def test_a_corrected_float32_factor_is_nearly_as_accurate_as_a_float64_factor(factors):
+    statistics, *_ = ill_conditioned(torch.float32)
     alpha = absolute_ridge(statistics.G, 1e-3)
     exact = apply_inverse(factor(statistics.G, alpha, torch.float64), statistics.Q)
     factors.clear()
@@ -106,8 +107,8 @@ def test_a_corrected_float32_factor_is_nearly_as_accurate_as_a_float64_factor(co
 
 
 @pytest.mark.parametrize("roundings", [1.0, 4.0, 100.0])
-def test_ill_conditioned_features_in_float32_are_predicted_as_in_float64(counted, roundings):
-    statistics, G, Q, new = ill_conditioned(counted, torch.float32)
+def test_ill_conditioned_features_in_float32_are_predicted_as_in_float64(roundings):
+    statistics, G, Q, new = ill_conditioned(torch.float32)
     alpha = roundings * rounding(statistics.G, torch.float32)
     scores, exact = new @ solve(statistics.G, statistics.Q, alpha).double(), new @ direct(G, Q, alpha)
     assert error(scores, exact) < 1e-3
@@ -115,39 +116,39 @@ def test_ill_conditioned_features_in_float32_are_predicted_as_in_float64(counted
 
 
 @pytest.mark.parametrize("roundings", [4.0, 100.0, 1e5])
-def test_a_float32_factor_solves_float64_statistics_accurately(counted, factors, roundings):
-    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+def test_a_float32_factor_solves_float64_statistics_accurately(factors, roundings):
+    statistics, G, Q, _ = ill_conditioned(torch.float64)
     alpha = roundings * rounding(statistics.G, torch.float32)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
     assert factors == [torch.float32]
 
 
-def test_a_ridge_near_the_rounding_of_float32_gets_a_float64_factor(counted, factors):
-    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+def test_a_ridge_near_the_rounding_of_float32_gets_a_float64_factor(factors):
+    statistics, G, Q, _ = ill_conditioned(torch.float64)
     alpha = 3.9 * rounding(statistics.G, torch.float32)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
     assert factors == [torch.float64]
 
 
-def test_a_narrow_layer_in_float64_is_factorised_in_float64(counted, factors, monkeypatch):
+def test_a_narrow_layer_in_float64_is_factorised_in_float64(factors, monkeypatch):
     monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 301)
-    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    statistics, G, Q, _ = ill_conditioned(torch.float64)
     alpha = absolute_ridge(G, 1e-2)
     assert error(solve(statistics.G, statistics.Q, alpha), direct(G, Q, alpha)) < 1e-9
     assert factors == [torch.float64]
 
 
 @pytest.mark.parametrize("scale", [1e25, 1e-25])
-def test_numbers_beyond_the_range_of_float32_are_solved_in_float64(counted, factors, scale):
-    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+def test_numbers_beyond_the_range_of_float32_are_solved_in_float64(factors, scale):
+    statistics, G, Q, _ = ill_conditioned(torch.float64)
     alpha = absolute_ridge(G, 1e-2)
     beta = solve(scale**2 * statistics.G, scale * statistics.Q, scale**2 * alpha)
     assert error(scale * beta, direct(G, Q, alpha)) < 1e-9
 
 
-def test_corrections_that_do_not_converge_are_replaced_by_a_float64_factor(counted, monkeypatch):
+def test_corrections_that_do_not_converge_are_replaced_by_a_float64_factor(monkeypatch):
     monkeypatch.setattr(ridge, "FLOAT32_FACTOR_WIDTH", 1)
-    statistics, G, Q, _ = ill_conditioned(counted, torch.float64)
+    statistics, G, Q, _ = ill_conditioned(torch.float64)
     alpha = absolute_ridge(G, 1e-2)
     precisions = []
 
@@ -161,8 +162,8 @@ def test_corrections_that_do_not_converge_are_replaced_by_a_float64_factor(count
 
 
 @each_dtype
-def test_correcting_columns_in_groups_gives_the_same_result(counted, factors, monkeypatch, dtype):
-    statistics, G, *_ = ill_conditioned(counted, dtype)
+def test_correcting_columns_in_groups_gives_the_same_result(factors, monkeypatch, dtype):
+    statistics, G, *_ = ill_conditioned(dtype)
     alpha = absolute_ridge(G, 1e-2)
     whole = solve(statistics.G, statistics.Q, alpha)
     monkeypatch.setattr(ridge, "COLUMNS", 2)

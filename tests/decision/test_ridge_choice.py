@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from layers import counted
 
 from if2net.decision.ridge import absolute_ridge, check_ridge, solve
 from if2net.decision.ridge_choice import (
@@ -24,7 +25,7 @@ from if2net.errors import NumericalError
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 
-def labelled(counted, kind, seed, dtype):
+def labelled(kind, seed, dtype):
     """Count 100 samples of 60 features to fit and 100 held out: labels are noise, or visible in four features."""
     generator = torch.Generator().manual_seed(seed)
     V = torch.randn(200, 60, generator=generator, dtype=dtype)
@@ -42,25 +43,25 @@ def held_out_error(fitting, held, alpha):
 
 
 @pytest.mark.parametrize("held_samples", [0, 1, ENOUGH_HELD_OUT - 1])
-def test_too_few_held_out_samples_give_the_default_ridge(counted, task, held_samples):
+def test_too_few_held_out_samples_give_the_default_ridge(task, held_samples):
     V, y = task(60, 8, 4)
     assert choose_ridge(counted(V, y), counted(V[:held_samples], y[:held_samples])) == DEFAULT_RIDGE
 
 
-def test_no_samples_to_fit_give_the_default_ridge(counted, task):
+def test_no_samples_to_fit_give_the_default_ridge(task):
     V, y = task(60, 8, 4)
     assert choose_ridge(counted(V[:0], y[:0]), counted(V, y)) == DEFAULT_RIDGE
 
 
 @each_dtype
 @pytest.mark.parametrize("seed", range(3))
-def test_noise_gets_a_large_ridge_and_clean_data_a_small_one(counted, dtype, seed):
-    noise, clean = (choose_ridge(*labelled(counted, kind, seed, dtype)) for kind in ("noise", "clean"))
+def test_noise_gets_a_large_ridge_and_clean_data_a_small_one(dtype, seed):
+    noise, clean = (choose_ridge(*labelled(kind, seed, dtype)) for kind in ("noise", "clean"))
     assert 1 <= noise <= LARGEST_RIDGE
     assert SMALLEST_RIDGE[dtype] * 0.99 <= clean <= 1e-4
 
 
-def test_the_chosen_ridge_fits_held_out_samples_nearly_as_well_as_the_best(counted, task):
+def test_the_chosen_ridge_fits_held_out_samples_nearly_as_well_as_the_best(task):
     V, y = task(120, 40, 4)
     fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])
 
@@ -70,7 +71,7 @@ def test_the_chosen_ridge_fits_held_out_samples_nearly_as_well_as_the_best(count
     assert error(choose_ridge(fitting, held)) <= 1.01 * SLACK * min(error(10.0**decade) for decade in range(-8, 3))
 
 
-def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(counted, task):
+def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(task):
     V, y = task(120, 40, 4)
     fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])
     best, near, wide = (choose_ridge(fitting, held, slack) for slack in (1.0, 1.005, 2.0))
@@ -80,7 +81,7 @@ def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(counted, ta
     assert least <= 1.001 * min(less, more)
 
 
-def test_the_search_ends_where_no_ridge_makes_G_positive_definite(counted, task):
+def test_the_search_ends_where_no_ridge_makes_G_positive_definite(task):
     V, y = task(60, 8, 4)
     broken = counted(V, y).thinned(slice(None))
     broken.G[0, 0] = -1000.0
@@ -88,7 +89,7 @@ def test_the_search_ends_where_no_ridge_makes_G_positive_definite(counted, task)
 
 
 @each_dtype
-def test_a_dominant_direction_gets_a_ridge_above_the_rounding_of_G(counted, task, dtype):
+def test_a_dominant_direction_gets_a_ridge_above_the_rounding_of_G(task, dtype):
     V, y = task(2000, 300, 4, rank=20)
     V = (V + 30).to(dtype)  # a large mean: one eigenvalue is far above all others, and most are zero
     fitting, held = counted(V[::2], y[::2]), counted(V[1::2], y[1::2])
@@ -108,7 +109,7 @@ def test_a_given_ridge_below_the_rounding_of_G_is_refused():
     check_ridge(G.double(), absolute_ridge(G, 1e-6))
 
 
-def test_the_default_ridge_is_raised_above_the_rounding_of_G(counted):
+def test_the_default_ridge_is_raised_above_the_rounding_of_G():
     V = 1e6 + torch.randn(9, 4000, generator=torch.Generator().manual_seed(0))
     y = torch.zeros(9, dtype=torch.int64)
     fitting, held = counted(V, y), counted(V[:1], y[:1])
@@ -118,7 +119,7 @@ def test_the_default_ridge_is_raised_above_the_rounding_of_G(counted):
 # ---------------------------------------------------------------------- paths
 
 
-def path_of(counted, task, dtype, *, width=300):
+def path_of(task, dtype, *, width=300):
     V, y = task(400, width, 5)
     V = (V * torch.logspace(0, -2, width)).to(dtype)  # the spectrum falls, as that of real features does
     fitting, held = counted(V[::2], y[::2]), counted(V[1::2], y[1::2])
@@ -128,32 +129,32 @@ def path_of(counted, task, dtype, *, width=300):
 
 @each_dtype
 @pytest.mark.parametrize("decades", [-1.5, -1.0, 0.0, 1.0, 1.5])
-def test_the_error_on_the_path_equals_that_of_a_separate_solve(counted, task, dtype, decades):
-    path, fitting, held, centre = path_of(counted, task, dtype)
+def test_the_error_on_the_path_equals_that_of_a_separate_solve(task, dtype, decades):
+    path, fitting, held, centre = path_of(task, dtype)
     alpha = centre * 10**decades
     assert path.error(alpha) == pytest.approx(held_out_error(fitting, held, alpha), rel=2e-3)
 
 
-def test_the_path_is_exact_at_its_centre(counted, task):
-    path, fitting, _, centre = path_of(counted, task, torch.float64)
+def test_the_path_is_exact_at_its_centre(task):
+    path, fitting, _, centre = path_of(task, torch.float64)
     beta = torch.einsum("cis,ci->sc", path.K, path.coordinates(centre))
     torch.testing.assert_close(beta, solve(fitting.G, fitting.Q, centre), rtol=1e-8, atol=1e-10)
 
 
 @each_dtype
-def test_the_lanczos_basis_is_orthonormal(counted, task, dtype):
-    path, *_ = path_of(counted, task, dtype)
+def test_the_lanczos_basis_is_orthonormal(task, dtype):
+    path, *_ = path_of(task, dtype)
     gram = torch.einsum("cis,cjs->cij", path.K, path.K)
     torch.testing.assert_close(gram, torch.eye(gram.shape[1], dtype=dtype).expand_as(gram), rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("width", [1, 3])
-def test_fewer_features_than_lanczos_steps_give_an_exact_path(counted, task, width):
-    path, fitting, held, centre = path_of(counted, task, torch.float64, width=width)
+def test_fewer_features_than_lanczos_steps_give_an_exact_path(task, width):
+    path, fitting, held, centre = path_of(task, torch.float64, width=width)
     assert path.error(10 * centre) == pytest.approx(held_out_error(fitting, held, 10 * centre), rel=1e-8)
 
 
-def test_a_class_that_only_held_out_samples_have_gets_a_score_of_zero(counted, task):
+def test_a_class_that_only_held_out_samples_have_gets_a_score_of_zero(task):
     V, y = task(200, 20, 3)
     only_two = y < 2
     path = RidgePath(counted(V[only_two], y[only_two]), counted(V, y), 1.0)
@@ -163,17 +164,17 @@ def test_a_class_that_only_held_out_samples_have_gets_a_score_of_zero(counted, t
 
 @each_dtype
 @pytest.mark.parametrize("decades", [-3.0, 0.0, 3.0])
-def test_an_eigendecomposition_gives_the_exact_error_of_any_ridge(counted, task, dtype, decades):
-    _, fitting, held, centre = path_of(counted, task, dtype, width=40)
+def test_an_eigendecomposition_gives_the_exact_error_of_any_ridge(task, dtype, decades):
+    _, fitting, held, centre = path_of(task, dtype, width=40)
     alpha = centre * 10**decades
     error = EigenPath(fitting, held, centre).error(alpha)
     tolerance = 1e-3 if dtype == torch.float32 else 1e-8
     assert error == pytest.approx(held_out_error(fitting, held, alpha), rel=tolerance)
 
 
-def test_both_paths_refuse_a_matrix_that_is_not_positive_definite_or_not_finite(counted, task):
+def test_both_paths_refuse_a_matrix_that_is_not_positive_definite_or_not_finite(task):
     for value in (-5.0, torch.nan, torch.inf):
-        _, fitting, held, _ = path_of(counted, task, torch.float32, width=20)
+        _, fitting, held, _ = path_of(task, torch.float32, width=20)
         fitting = fitting.thinned(slice(None))
         fitting.G[3, 3] = value
         for kind in (RidgePath, EigenPath):
@@ -182,6 +183,6 @@ def test_both_paths_refuse_a_matrix_that_is_not_positive_definite_or_not_finite(
 
 
 @pytest.mark.parametrize(("width", "kind"), [(NARROW, EigenPath), (NARROW + 1, RidgePath)])
-def test_the_width_determines_the_kind_of_path(counted, task, width, kind):
-    _, fitting, held, centre = path_of(counted, task, torch.float32, width=width)
+def test_the_width_determines_the_kind_of_path(task, width, kind):
+    _, fitting, held, centre = path_of(task, torch.float32, width=width)
     assert type(ridge_path(fitting, held, centre)) is kind

@@ -2,18 +2,12 @@
 
 import pytest
 import torch
+from layers import counted
 
 from if2net.decision.statistics import TOGETHER, WIDE, Statistics, one_hot
 from if2net.decision.symmetric import BLOCK, symmetric, symmetric_product
 
 WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
-
-
-def counted(V, y, classes):
-    statistics = Statistics(V.shape[1], V.dtype)
-    statistics.grow(classes)
-    statistics.add(V, y)
-    return statistics
 
 
 def spoil_unwritten_part(statistics):

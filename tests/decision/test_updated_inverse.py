@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from layers import learned_layer
 
-from if2net.decision import Analytic, RuleConfig, analytic
+from if2net.decision import analytic
 from if2net.decision.analytic import UpdatedInverse
 from if2net.decision.ridge import solve
 
@@ -22,13 +23,6 @@ def factorised(monkeypatch):
     return alphas
 
 
-def learned(V, y, held, classes=4, dtype=torch.float64):
-    layer = Analytic(V.shape[1], RuleConfig(), dtype, "cpu")
-    layer.grow(classes)
-    layer.add(V.to(dtype), y, held)
-    return layer
-
-
 def update_in_parts(layer, V, y, held, size, classes=4):
     for part in torch.arange(len(V)).split(size):
         layer.update(V[part].to(layer.G.dtype), y[part], held[part], classes)
@@ -40,7 +34,7 @@ def update_in_parts(layer, V, y, held, size, classes=4):
 def test_a_few_samples_need_no_factorisation_and_give_the_same_beta(task, factorised, dtype, tolerance, size):
     V, y = task(1020, 40, 4)
     held = torch.arange(1020) % 10 == 0
-    layer = learned(V[:1000], y[:1000], held[:1000], dtype=dtype)
+    layer = learned_layer(V[:1000].to(dtype), y[:1000], held[:1000])
     update_in_parts(layer, V[1000:1004], y[1000:1004], held[1000:1004], size)  # from here on the factor is kept
     alpha = factorised[-1]
     factorised.clear()
@@ -55,19 +49,19 @@ def test_a_few_samples_need_no_factorisation_and_give_the_same_beta(task, factor
 def test_a_few_samples_can_add_a_class(task, factorised):
     V, y = task(1006, 20, 3)
     held = torch.zeros(1006, dtype=torch.bool)
-    layer = learned(V[:1000], y[:1000], held[:1000], classes=3)
+    layer = learned_layer(V[:1000], y[:1000], held[:1000], classes=3)
     update_in_parts(layer, V[1000:1002], y[1000:1002], held[:2], 1, classes=3)
     y[1002:] = 3
     layer.update(V[1002:], y[1002:], held[1002:], 4)
     assert layer.beta.shape == (20, 4)
-    whole = learned(V, y, held)
+    whole = learned_layer(V, y, held)
     torch.testing.assert_close(layer.beta, whole.beta, rtol=1e-2, atol=1e-4)
 
 
 def test_beta_is_solved_again_when_many_samples_are_new(task, factorised):
     V, y = task(1100, 20, 4)
     held = torch.arange(1100) % 10 == 0
-    layer = learned(V[:1000], y[:1000], held[:1000])
+    layer = learned_layer(V[:1000], y[:1000], held[:1000])
     update_in_parts(layer, V[1000:], y[1000:], held[1000:], 5)
     assert 2 <= len(factorised) <= 8
     assert not layer._is_few(100)
@@ -77,24 +71,24 @@ def test_beta_is_solved_again_when_large_samples_change_the_ridge(task, factoris
     V, y = task(1010, 20, 4)
     V[1004:] *= 30
     held = torch.arange(1010) % 10 == 0
-    layer = learned(V[:1000], y[:1000], held[:1000])
+    layer = learned_layer(V[:1000], y[:1000], held[:1000])
     update_in_parts(layer, V[1000:], y[1000:], held[1000:], 2)
-    torch.testing.assert_close(layer.beta, learned(V, y, held).beta, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(layer.beta, learned_layer(V, y, held).beta, rtol=1e-6, atol=1e-9)
 
 
 def test_a_copy_of_the_statistics_is_solved_again(task, factorised):
     V, y = task(1010, 20, 4)
     held = torch.arange(1010) % 10 == 0
-    layer = learned(V[:1000], y[:1000], held[:1000])
+    layer = learned_layer(V[:1000], y[:1000], held[:1000])
     update_in_parts(layer, V[1000:], y[1000:], held[1000:], 1)
     copy = layer.empty()
     copy.restore(dict(layer.tensors()))
-    torch.testing.assert_close(copy.beta, learned(V, y, held).beta, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(copy.beta, learned_layer(V, y, held).beta, rtol=1e-9, atol=1e-12)
 
 
 def test_a_narrow_layer_is_always_solved_again(task):
     V, y = task(1000, 20, 4)
-    assert not learned(V, y, y < 0)._is_few(1)
+    assert not learned_layer(V, y, y < 0)._is_few(1)
 
 
 def test_the_gain_is_that_of_the_grown_matrix(task):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
+from layers import counted
 
-from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import BLOCK
 from if2net.errors import NumericalError
 from if2net.study.methods.common.discriminants import correlation, mahalanobis, shrunk, whitening, within_covariance
@@ -16,13 +16,6 @@ def draw(samples, width, classes):
         torch.randn(rows, width, generator=generator, dtype=torch.float64) for rows in (classes, samples, width)
     )
     return (centres[y] + noise) @ mixing / width**0.5, y
-
-
-def counted(V, y, classes):
-    statistics = Statistics(V.shape[1], V.dtype)
-    statistics.grow(classes)
-    statistics.add(V, y)
-    return statistics
 
 
 @pytest.mark.parametrize("width", [5, BLOCK + 20])  # one block row of G, and two
