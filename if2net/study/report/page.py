@@ -1,7 +1,7 @@
 """report.html: one self-contained page over one or several results.
 
-The page and its tables are laid out in page.html.j2, with the style sheet and the script; gather.py computes the
-numbers, and charts.py draws the charts.
+page.html.j2 lays out the page, with the style sheet and the script, and tables.html.j2 its tables. gather.py computes
+the numbers, and charts.py draws the charts.
 """
 
 from __future__ import annotations
