@@ -105,7 +105,8 @@ def learn_images(
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the backbone computes.
     show : callable, optional
-        Called as ``show(done, total)`` while features are computed.
+        Called as ``show(done, total, text)`` when the backbone is loaded and while features are computed. The text
+        says what is being done, or is empty.
 
     Returns
     -------
@@ -170,7 +171,8 @@ def predict_images(
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the backbone computes.
     show : callable, optional
-        Called as ``show(done, total)`` while features are computed.
+        Called as ``show(done, total, text)`` when the backbone is loaded and while features are computed. The text
+        says what is being done, or is empty.
 
     Returns
     -------
