@@ -104,14 +104,24 @@ def _check_length(body: bytes) -> None:
 
 def parse_rows(value: Any) -> np.ndarray:
     """Return a list of lists of numbers as an array."""
-    advice = "rows must be a list of samples, each a list of numbers, all of one length."
-    try:
-        rows = np.array(value)
-    except (ValueError, OverflowError) as error:
-        raise Refusal(422, advice) from error
-    if (rows.size and rows.dtype.kind not in "iuf") or rows.ndim != 2:
-        raise Refusal(422, advice)
+    rows = array_of_numbers(value) if isinstance(value, list) else None
+    if rows is None or rows.ndim != 2:
+        raise Refusal(422, "rows must be a list of samples, each a list of numbers, all of one length.")
     return rows
+
+
+def array_of_numbers(value: list[Any]) -> np.ndarray | None:
+    """Return a list of numbers, or of such lists of one length, as an array; None if it is something else.
+
+    NumPy gives each text the room of the longest one, so a small body of texts would fill the memory.
+    """
+    for row in value if value and isinstance(value[0], list) else [value]:
+        if not isinstance(row, list) or not set(map(type, row)) <= {int, float}:
+            return None
+    try:
+        return np.array(value, dtype=np.float64)
+    except (ValueError, OverflowError):
+        return None
 
 
 # ---------------------------------------------------------------------- JSON
@@ -164,14 +174,15 @@ def _of_csv(body: bytes, label: str | None, known: Known, labelled: bool) -> Sam
         columns = choose(names, label, known.feature_names)
     except IF2NetError as error:
         raise refusal_of(error) from error
-    places = [names.index(name) for name in columns.features]
+    place_of = {name: place for place, name in enumerate(names)}
+    places = [place_of[name] for name in columns.features]
     rows = np.array(
         [[_number(line[place], number, names[place]) for place in places] for number, line in enumerate(table, 1)]
     )
     samples = Samples(rows, feature_names=columns.features)
     samples.digest = hashlib.sha256(f"{label}\n".encode() + body).digest()
     if columns.label is not None:
-        place = names.index(columns.label)
+        place = place_of[columns.label]
         samples.labels = _with_numbers([line[place] for line in table], known.classes)
     return samples
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from if2net.server.bodies import parse_json
+from if2net.server.bodies import array_of_numbers, parse_json
 from if2net.server.refusal import Refusal
 from if2net.server.service import Published
 from if2net.version import __version__
@@ -70,11 +70,9 @@ def _rows(tensor: dict[str, Any], binary: bytes) -> np.ndarray:
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side > 0 for side in shape):
         raise Refusal(400, "The shape of the input must be two numbers: samples and features.")
     if "data" in tensor:
-        try:
-            values = np.array(tensor["data"])
-        except (ValueError, OverflowError) as error:
-            raise Refusal(400, "The data of the input must be numbers, all rows of one length.") from error
-        if values.dtype.kind not in "iuf":
+        data = tensor["data"]
+        values = array_of_numbers(data) if isinstance(data, list) else None
+        if values is None:
             raise Refusal(400, "The data of the input must be numbers, all rows of one length.")
     else:
         if not binary or len(binary) % DTYPES[kind].itemsize:

@@ -1,6 +1,7 @@
 """The routes for people: what they answer, and what they refuse."""
 
 import io
+import time
 
 import numpy as np
 import pytest
@@ -209,6 +210,21 @@ def test_bad_tables_are_refused(steady, table):
     answer = steady.post("/v1/learn", content=content, headers={"Content-Type": "text/csv"})
     assert 400 <= answer.status_code < 500
     assert answer.json()["error"]
+
+
+def test_texts_in_place_of_numbers_take_no_memory(steady):
+    texts = ["x" * 1_000_000] + ["y"] * 1_000_000  # NumPy would make an array of 4 TB of them
+    tensor = {"name": "input", "shape": [1, len(texts)], "datatype": "FP32", "data": texts}
+    assert steady.post("/v1/predict", json={"rows": [texts]}).status_code == 422
+    assert steady.post("/v2/models/model/infer", json={"inputs": [tensor]}).status_code == 400
+
+
+def test_a_table_of_many_columns_is_read_in_a_moment(steady):
+    columns = 30_000
+    table = ",".join(map(str, range(columns))) + "\n" + ",".join("1" * columns) + "\n"
+    start = time.process_time()
+    assert steady.post("/v1/predict", content=table, headers={"Content-Type": "text/csv"}).status_code == 422
+    assert time.process_time() - start < 2
 
 
 def test_other_kinds_of_bodies_and_addresses_are_refused(client):
