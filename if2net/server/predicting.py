@@ -44,11 +44,12 @@ class Predicted:
 
 
 def predict(questions: list[Question]) -> list[Predicted | Exception]:
-    """Answer questions together: those that have the same model and the same share of unknown samples."""
+    """Answer questions together: those that have the same model, number of features and share of unknown samples."""
     answers: dict[int, Predicted | Exception] = {}
-    groups: dict[tuple[int, float | None], list[int]] = {}
+    groups: dict[tuple[int, int, float | None], list[int]] = {}
     for place, question in enumerate(questions):
-        groups.setdefault((id(question.published), question.unknown), []).append(place)
+        kind = id(question.published), question.rows.shape[1], question.unknown
+        groups.setdefault(kind, []).append(place)
     for places in groups.values():
         group = [questions[place] for place in places]
         try:

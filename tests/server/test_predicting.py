@@ -11,6 +11,7 @@ import pytest
 from if2net.learner import IF2Net
 from if2net.server.batching import Batches
 from if2net.server.predicting import Question, predict
+from if2net.server.refusal import Refusal
 from if2net.server.service import Published
 
 
@@ -32,9 +33,10 @@ def test_predictions_have_the_same_bits_together_and_alone(published, three_clas
 
 def test_bad_samples_of_one_request_do_not_spoil_others(published, three_classes):
     X, _ = three_classes(2, seed=4)
-    good, bad = predict([Question(published, X), Question(published, np.full((1, 5), np.nan))])
-    assert len(good.probabilities) == 2
-    assert isinstance(bad, Exception)
+    for rows in (np.full((1, 5), np.nan), np.zeros((1, 4))):
+        good, bad = predict([Question(published, X), Question(published, rows)])
+        assert len(good.probabilities) == 2
+        assert isinstance(bad, Refusal)
 
 
 def test_waiting_items_are_computed_together():
