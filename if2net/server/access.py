@@ -53,7 +53,7 @@ class Gate:
     def _check_origin(self, headers: Headers) -> None:
         """Refuse changes that a page of another server asks a browser for."""
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        if origin is not None and origin.lower().partition("://")[2] != headers.get("host", "").lower():
             raise Refusal(403, "Changes from pages of other servers are refused; use the page of this server.")
 
     def _check_token(self, headers: Headers, *tokens: str | None) -> None:

@@ -11,6 +11,18 @@ from starlette.requests import ClientDisconnect, Request
 from if2net.server.refusal import Refusal
 from if2net.server.settings import Settings
 
+# Digits of a length in a header. Python refuses to read some thousands of them.
+MOST_DIGITS = 18
+
+
+def whole_number(text: str) -> int | None:
+    """Return a length that a header gives; None if it is none.
+
+    >>> whole_number("98"), whole_number("-1")
+    (98, None)
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None
+
 
 class Intake:
     """The bodies that are in memory now. Requests that would exceed the limits are refused while they arrive."""
@@ -40,8 +52,8 @@ class Intake:
 
     def announce(self, length: str | None) -> None:
         """Refuse a body by its announced length, before any of it is read."""
-        if length is not None and length.isascii() and length.isdecimal():
-            self._check(int(length))
+        if length is not None and (size := whole_number(length)) is not None:
+            self._check(size)
 
     def _check(self, length: int) -> None:
         most = self.settings.body_bytes

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from if2net.server.bodies import array_of_numbers, parse_json
+from if2net.server.intake import whole_number
 from if2net.server.refusal import Refusal
 from if2net.server.service import Published
 from if2net.version import __version__
@@ -48,11 +49,9 @@ def describe(name: str, published: Published) -> dict[str, Any]:
 
 def parse(body: bytes, json_length: str | None) -> Inference:
     """Read the body of an inference request."""
-    end = len(body)
-    if json_length is not None:
-        if not (json_length.isascii() and json_length.isdecimal() and int(json_length) <= len(body)):
-            raise Refusal(400, f"The header {JSON_LENGTH} must be the length of the JSON at the start of the body.")
-        end = int(json_length)
+    end = len(body) if json_length is None else whole_number(json_length)
+    if end is None or end > len(body):
+        raise Refusal(400, f"The header {JSON_LENGTH} must be the length of the JSON at the start of the body.")
     request = parse_json(body[:end])
     inputs = request.get("inputs") if isinstance(request, dict) else None
     if not isinstance(inputs, list) or len(inputs) != 1 or not isinstance(inputs[0], dict):

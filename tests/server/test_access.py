@@ -76,7 +76,7 @@ def test_foreign_host_names_are_refused(steady, host, allowed):
 
 
 def test_pages_of_other_servers_cannot_change_anything(client):
-    for origin in ("http://evil.example", "null", "http://localhost:1234"):
+    for origin in ("http://evil.example", "null", "http://localhost:1234", "http://[", "", "localhost"):
         assert client.post("/v1/learn", json=BODY, headers={"Origin": origin}).status_code == 403
     assert client.post("/v1/learn", json=BODY, headers={"Origin": "http://localhost"}).status_code == 200
     assert not any(name.startswith("access-control") for name in client.get("/v1/classes").headers)
