@@ -19,12 +19,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from if2net.errors import IF2NetError
 from if2net.server import schemas, v2
 from if2net.server.access import Gate
 from if2net.server.bodies import check_label, parse_json
 from if2net.server.changes import FORGET, FORGET_CLASS, LEARN, RENAME
 from if2net.server.desk import Desk
-from if2net.server.refusal import Refusal
+from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.service import Service
 from if2net.version import __version__
 
@@ -69,6 +70,7 @@ def create_app(service: Service) -> ASGIApp:
         responses=ERRORS,
     )
     app.add_exception_handler(Refusal, _refused)
+    app.add_exception_handler(IF2NetError, _refused)
     app.add_exception_handler(HTTPException, _not_found)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _failed)
@@ -299,8 +301,8 @@ def _add_page(app: FastAPI) -> None:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return JSONResponse({"error": error.sentence}, error.status, error.headers)
+    refusal = refusal_of(error)
+    return JSONResponse({"error": refusal.sentence}, refusal.status, refusal.headers)
 
 
 async def _not_found(request: Request, error: Exception) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from if2net.errors import IF2NetError, ModelFileError, OutputError
+from if2net.errors import IF2NetError, OutputError
 
 
 class Refusal(Exception):
@@ -19,8 +19,8 @@ def refusal_of(error: Exception, status: int = 422) -> Refusal:
     """Return an error of if2net as a refusal: of the disk, or, with this status, of the request."""
     if isinstance(error, Refusal):
         return error
-    if isinstance(error, OutputError):
+    if isinstance(error, OutputError) or isinstance(error.__cause__, OutputError):
         return Refusal(507, str(error))
-    if isinstance(error, IF2NetError | ModelFileError):
+    if isinstance(error, IF2NetError):
         return Refusal(status, str(error))
     raise error

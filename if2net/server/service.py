@@ -345,6 +345,8 @@ class Service:
         if changed:
             try:
                 self._net = self._store.again()
+                if self._net.log is not None and self._net.log["position"] > self.published.version:
+                    self._publish()  # the disk has a change whose last step failed
             except Exception:
                 logger.exception("The server could not return to its last state.")
                 self._is_broken = True

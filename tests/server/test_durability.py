@@ -1,5 +1,6 @@
 """What was answered survives: kills, restarts, full disks and damaged files."""
 
+import errno
 import shutil
 import sqlite3
 import threading
@@ -31,6 +32,10 @@ def learn(client, X, y, key=None):
 def crash(client):
     """Stop as a killed process does: without a last snapshot."""
     client.service._store.close = lambda net: client.service._store.log.close()
+
+
+def full_disk(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def counts(client):
@@ -257,6 +262,40 @@ def test_a_snapshot_that_cannot_be_written_is_written_later(model, served, three
         assert client.post("/v1/predict", json={"rows": X[:1].tolist()}).status_code == 200
         monkeypatch.undo()
     assert IF2Net.load(model, "cpu").samples == 90
+
+
+def test_a_download_says_that_the_disk_is_full(model, served, three_classes, monkeypatch):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        with monkeypatch.context() as patch:
+            patch.setattr("if2net.files.os.fsync", full_disk)
+            answer = client.get("/v1/model")
+        assert answer.status_code == 507
+        assert "space" in answer.json()["error"]
+        assert client.get("/v1/model").status_code == 200
+
+
+def test_a_merge_whose_second_snapshot_fails_is_there_as_a_whole(model, served, three_classes, monkeypatch):
+    other = IF2Net.load(model, "cpu").fork().learn(*three_classes(15, seed=2))
+    other.save(model.parent / "other.if2")
+    content, save, saves = (model.parent / "other.if2").read_bytes(), IF2Net.save, []
+
+    def fail_second(self, *arguments, **options):
+        saves.append(self)
+        if len(saves) == 2:
+            raise OutputError("The disk is full.")
+        save(self, *arguments, **options)
+
+    with served(model) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(IF2Net, "save", fail_second)
+            refused = client.post("/v1/merge", content=content, headers={"Idempotency-Key": "m"})
+        assert refused.status_code == 507
+        retried = client.post("/v1/merge", content=content, headers={"Idempotency-Key": "m"}).json()
+        assert (retried["version"], retried["samples"]) == (1, 75)
+        assert client.get("/v1/classes").json()["version"] == 1
+        assert sum(counts(client).values()) == 75
+        assert learn(client, *three_classes(30, seed=1)).json()["version"] == 2
 
 
 def test_a_read_only_folder_is_an_error_at_the_start(model, served, monkeypatch):
