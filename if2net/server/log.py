@@ -43,6 +43,8 @@ CREATE TABLE IF NOT EXISTS changes (
 CREATE INDEX IF NOT EXISTS whole ON changes (position) WHERE content IS NOT NULL;
 """
 FORMAT = 1
+# Columns that the checksum of a change covers, besides its features.
+CHECKED = ("position", "operation", "samples", "undoes", "logged", "key", "answer", "content")
 # Labels of a change that are listed.
 MOST_LABELS = 20
 
@@ -113,6 +115,14 @@ class Log:
     def close(self) -> None:
         self._database.close()
 
+    def check(self) -> None:
+        """Raise an error if there is damage, such as in an index, that only a later request would meet."""
+        self.latest(1)
+        with self._lock, _explaining(self.path):
+            found = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            raise DamagedLogError(f"The log {self.path} is damaged ({found}).")
+
     # ------------------------------------------------------------------ changes
 
     def append(self, first: int, entries: Sequence[Entry]) -> None:
@@ -129,28 +139,29 @@ class Log:
                     "samples": change.samples,
                     "labels": json.dumps(change.distinct_labels[:MOST_LABELS]),
                     "undoes": change.undoes,
-                    "logged": change.logged,
+                    "logged": int(change.logged),
                     "key": entry.key,
                     "digest": entry.digest,
                     "answer": json.dumps(entry.answer),
                     "content": content,
                     "features": features,
-                    "checksum": _checksum(position, content, features),
                 }
+                row["checksum"] = _checksum([row[name] for name in CHECKED], features)
                 places = ", ".join(f":{name}" for name in row)
                 self._database.execute(f"INSERT INTO changes ({', '.join(row)}) VALUES ({places})", row)
 
     def after(self, position: int) -> Iterator[tuple[int, Change]]:
         """Give the changes after this position, in order. It ends at one that cannot be read, with a message."""
-        columns = "position, operation, samples, undoes, logged, content, features, checksum"
+        columns = ", ".join((*CHECKED, "features", "checksum"))
         query = f"SELECT {columns} FROM changes WHERE position > ? ORDER BY position LIMIT 1"
         while True:
             with self._lock, _explaining(self.path):
                 row = self._database.execute(query, (position,)).fetchone()
             if row is None:
                 return
-            position, operation, samples, undoes, logged, content, features, checksum = row
-            if content is None or checksum != _checksum(position, content, features):
+            *checked, features, checksum = row
+            position, operation, samples, undoes, logged, _, _, content = checked
+            if content is None or checksum != _checksum(checked, features):
                 raise DamagedLogError(f"The change {position} in the log {self.path} is damaged.")
             yield position, Change.of_content(operation, samples, undoes, bool(logged), content, features)
 
@@ -274,9 +285,9 @@ class Log:
         self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
 
-def _checksum(position: int, content: str, features: bytes | None) -> bytes:
+def _checksum(values: Sequence[Any], features: bytes | None) -> bytes:
     """Return a digest of a change: SQLite does not notice a bit that flips."""
-    digest = hashlib.sha256(f"{position} {content}".encode())
+    digest = hashlib.sha256(json.dumps(values, default=repr).encode())
     digest.update(features or b"")
     return digest.digest()
 
@@ -286,8 +297,8 @@ def _explaining(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        # The subclasses stand for a full disk, missing permissions and the like.
-        if type(error) is sqlite3.DatabaseError:
+        # The other subclasses stand for a full disk, missing permissions and the like.
+        if type(error) is sqlite3.DatabaseError or getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
             raise DamagedLogError(f"The log {path} is damaged ({error}).") from error
         advice = "free some space" if "full" in str(error) else "check its folder, its permissions and the disk"
         raise OutputError(f"The log {path} cannot be read or written ({error}); {advice}.") from error

@@ -49,11 +49,22 @@ class Store:
     def open(self) -> IF2Net:
         """Return the model with all changes that were ever answered."""
         log = self._existing_log()
+        try:
+            return self._opened(log)
+        except DamagedLogError as error:
+            if log is None:
+                raise
+            log.close()
+            self._set_aside([self.log_path], error)
+            return self._opened(None)
+
+    def _opened(self, log: Log | None) -> IF2Net:
         net, is_damaged = self._snapshot(log)
         if log is not None and net.log is not None and net.log["id"] == log.id:
             self.log = log
             try:
                 self._replay(net)
+                log.check()
             except DamagedLogError as error:
                 log.close()
                 self._set_aside([self.log_path], error)

@@ -186,6 +186,45 @@ def test_a_damaged_log_is_set_aside_and_the_good_part_is_used(model, served, thr
     assert len(list(model.parent.glob("model.if2-log.damaged-*"))) >= 1
 
 
+@pytest.mark.parametrize("damage", ["operation = 'leasn'", "samples = 31", "undoes = 1", "key = 'z'"])
+def test_every_part_of_a_logged_change_is_checked(model, served, three_classes, caplog, damage):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1), "a")
+        learn(client, *three_classes(15, seed=2), "b")
+        crash(client)
+    with sqlite3.connect(f"{model}-log") as database:
+        database.execute(f"UPDATE changes SET {damage} WHERE position = 2")
+    with served(model) as client:
+        assert sum(counts(client).values()) == 90
+    assert "The change 2 in the log" in caplog.text
+
+
+def test_a_log_with_a_damaged_index_is_set_aside_after_its_changes_are_made(model, served, three_classes, caplog):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1), "a")
+        crash(client)
+    with sqlite3.connect(f"{model}-log") as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_schema SET rootpage = 1 WHERE name = 'whole'")
+    with served(model) as client:
+        assert sum(counts(client).values()) == 90
+        assert learn(client, *three_classes(15, seed=2), "b").json()["samples"] == 105
+    assert "damaged" in caplog.text
+
+
+def test_a_log_without_its_columns_is_set_aside(model, served, three_classes, caplog):
+    with served(model) as client:
+        learn(client, *three_classes(30, seed=1))
+        client.get("/v1/model")
+        crash(client)
+    with sqlite3.connect(f"{model}-log") as database:
+        database.execute("ALTER TABLE changes RENAME COLUMN labels TO label")
+    with served(model) as client:
+        assert sum(counts(client).values()) == 90
+        assert client.get("/v1/changes").status_code == 200
+    assert "damaged" in caplog.text
+
+
 def test_a_link_to_the_model_shares_its_log(model, served, three_classes):
     link = model.parent / "links" / "birds.if2"
     link.parent.mkdir()
