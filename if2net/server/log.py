@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -96,10 +98,12 @@ class Log:
         self._lock = threading.Lock()
         with _explaining(path):
             new = not path.exists()
+            pages = _committed_pages(Path(f"{path}-wal"))
             self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             # Each commit reaches the disk before it returns, and what is deleted is overwritten.
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
                 self._database.execute(f"PRAGMA {setting}")
+            self._keep_lost(pages)
             with self._transaction():
                 for statement in SCHEMA.split(";"):
                     self._database.execute(statement)
@@ -111,6 +115,21 @@ class Log:
             self.id: str = self._fact("id")
             self.first: int = self._fact("first")
             self.begins_empty = bool(self._fact("begins_empty"))
+
+    def _keep_lost(self, pages: int) -> None:
+        """Say that changes are lost, and keep a copy, if SQLite passes over commits behind a damaged page."""
+        read = self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+        if pages and read < pages:
+            copy = Path(f"{self.path}-wal.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+            shutil.copyfile(f"{self.path}-wal", copy)
+            logger.error(
+                "The end of the log %s is damaged: of %d pages, %d can be read. Changes may be lost. A copy is kept "
+                "as %s. The last good state is served.",
+                self.path,
+                pages,
+                read,
+                copy,
+            )
 
     def close(self) -> None:
         self._database.close()
@@ -290,6 +309,28 @@ def _checksum(values: Sequence[Any], features: bytes | None) -> bytes:
     digest = hashlib.sha256(json.dumps(values, default=repr).encode())
     digest.update(features or b"")
     return digest.digest()
+
+
+def _committed_pages(path: Path) -> int:
+    """Return the number of pages of SQLite's own log up to its last commit, by the headers of the pages alone.
+
+    SQLite silently passes over everything behind a page with a wrong checksum. The part behind the last commit is
+    what a killed process had not finished, and older pages have other salts.
+    """
+    if not path.is_file():
+        return 0
+    number = committed = 0
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(32)[8:12], "big")
+        page = file.read(24)
+        salts = page[8:16]
+        while len(page) == 24 and page[8:16] == salts:
+            number += 1
+            if any(page[4:8]):  # the size of the database after a commit
+                committed = number
+            file.seek(size, os.SEEK_CUR)
+            page = file.read(24)
+    return committed
 
 
 @contextmanager

@@ -186,6 +186,31 @@ def test_a_damaged_log_is_set_aside_and_the_good_part_is_used(model, served, thr
     assert len(list(model.parent.glob("model.if2-log.damaged-*"))) >= 1
 
 
+@pytest.mark.parametrize("place", [20, 100, 9000])
+def test_changes_behind_a_damaged_page_of_the_log_are_missed_loudly(model, served, three_classes, caplog, place):
+    with served(model) as client:
+        client.get("/v1/model")
+        for seed in (1, 2, 3):
+            learn(client, *three_classes(15, seed=seed))
+        log = {Path(f"{model}-log{end}"): Path(f"{model}-log{end}").read_bytes() for end in ("", "-wal")}
+        crash(client)
+    for path, content in log.items():
+        path.write_bytes(content)
+    with served(model) as client:
+        assert sum(counts(client).values()) == 105
+        crash(client)
+    assert "damaged" not in caplog.text
+    wal = bytearray(log[Path(f"{model}-log-wal")])
+    wal[place] ^= 1
+    for path, content in log.items():
+        path.write_bytes(content)
+    Path(f"{model}-log-wal").write_bytes(wal)
+    with served(model) as client:
+        assert sum(counts(client).values()) in (60, 75, 90)
+    assert "may be lost" in caplog.text
+    assert [copy.read_bytes() for copy in model.parent.glob("model.if2-log-wal.damaged-*")] == [wal]
+
+
 @pytest.mark.parametrize("damage", ["operation = 'leasn'", "samples = 31", "undoes = 1", "key = 'z'"])
 def test_every_part_of_a_logged_change_is_checked(model, served, three_classes, caplog, damage):
     with served(model) as client:
@@ -453,6 +478,7 @@ def kill_often(process, model, three_classes, kills, clients=8):
         thread.join()
         assert not thread.failures
     assert server.stop() == 0
+    assert "damaged" not in server.log.read_text()
     learned = [sample for thread in threads for sample in thread.learned]
     rows, labels = np.array([row for row, _ in learned]), np.array([label for _, label in learned])
     equals_offline(model, [three_classes(), (rows, labels)], three_classes(50, seed=9)[0])
