@@ -316,6 +316,8 @@ def check_label(label: Any, settings: Settings) -> None:
         raise Refusal(422, "A label must be text or a number.")
     if isinstance(label, str) and not (label.strip() and len(label) <= settings.label_length):
         raise Refusal(422, f"A label must have 1 to {settings.label_length} characters; shorten it, or fill it in.")
+    if label in (".", ".."):  # in an address, clients remove them, so the class could not be renamed or forgotten
+        raise Refusal(422, "A label cannot be . or .. alone; add some letters.")
 
 
 def _short(error: Exception) -> str:
