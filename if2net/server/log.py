@@ -121,7 +121,7 @@ class Log:
         read = self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         if pages and read < pages:
             copy = Path(f"{self.path}-wal.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-            shutil.copyfile(f"{self.path}-wal", copy)
+            shutil.copy(f"{self.path}-wal", copy)  # with its permissions: it has features
             logger.error(
                 "The end of the log %s is damaged: of %d pages, %d can be read. Changes may be lost. A copy is kept "
                 "as %s. The last good state is served.",
