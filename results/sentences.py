@@ -119,6 +119,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
     }
     batches = read("benchmarks/bad_batches.json")
     sizes = [entry["size"] for entry in batches["ordinary"].values()]
+    usual = [entry["size"] for entry in batches["ordinary"].values() if not entry["refused"]]
     spoiled = batches["bad_batches"]["digits"]["all values x 1e+06"]["loss_without_check"]
     starts = batches["first_batches_of_digits"]
     contenders = read("benchmarks/learning.json")["contenders"]
@@ -151,8 +152,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
         "docs/guides/deployed": [
             ("error is {:.2f} on digits and {:.2f} on FashionMNIST", (ece["digits"], ece["fashion-mnist"])),
             ("by default, between {:,} and {:,}", widths),
-            ("In {} data sets, learned class by class", (len(sizes),)),
-            ("no batch is refused, and the largest figure is {:.1f}", (max(sizes),)),
+            ("Of {} data sets, learned class by class", (len(sizes),)),
+            ("and {} made with scikit-learn) the largest figure is {:.1f}", (len(usual) - 2, max(usual))),
             ("a batch times 10⁶ costs the old digits {:.0f} points", (spoiled,)),
             ("If at least {:.0f} % of a batch", (100 * REPEATED,)),
             ("a single first sample costs {:.1f} points", (starts["500"] - starts["1"],)),
