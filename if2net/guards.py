@@ -27,7 +27,7 @@ BLOCK, FEW = 4096, 64
 # Where the encoder clips its inputs, single large values do little harm. They count as at most this many times the
 # usual size, but most values of a column must not be this much larger.
 MOST_CLIPPED, COLUMN_TOO_LARGE = 100.0, 1000.0
-# A single value that is this much larger is a mistake, and spoils the old classes where samples are few.
+# A single value that is this much larger is most likely a mistake, and spoils the old classes where samples are few.
 VALUE_TOO_LARGE = 1e5
 
 

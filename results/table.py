@@ -390,11 +390,10 @@ def novelty(kind: str) -> list[str]:
     """AUROC of each score, false accepts of ours and of the best other, and what `unknown=0.05` rejects."""
     found = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
     scores = ("novelty", "max-softmax", "energy", "Mahalanobis")
-    names = {score: score if score in next(iter(found.values())) else score.lower() for score in scores}
     rows = []
     for pair, entry in found.items():
-        cells = [f"{entry[names[score]]['auroc']:.3f}" for score in scores]
-        cells += [f"{100 * entry[names[score]]['false_accepts']:.1f}" for score in scores]
+        cells = [f"{entry[score]['auroc']:.3f}" for score in scores]
+        cells += [f"{100 * entry[score]['false_accepts']:.1f}" for score in scores]
         cells += [f"{100 * entry['rejected'][group]:.1f}" for group in ("known", "unknown")]
         rows.append(f"| {pair} | {' | '.join(cells)} |")
     columns = [*scores, *(f"{score}, accepts" for score in scores), "known rejected", "unknown rejected"]

@@ -150,6 +150,15 @@ def test_the_environment_names_the_processor(content, asked, name, monkeypatch):
     assert environment("cpu")["processor"] == name
 
 
+@pytest.mark.parametrize("commit", ["1234abcd", None])
+def test_without_a_checkout_the_commit_is_that_of_the_environment_variable(commit, tmp_path, monkeypatch):
+    monkeypatch.setattr("if2net.study.bench.environment.__file__", str(tmp_path / "1/2/3/environment.py"))
+    monkeypatch.delenv("IF2NET_COMMIT", raising=False)
+    if commit:
+        monkeypatch.setenv("IF2NET_COMMIT", commit)
+    assert environment("cpu")["commit"] == commit
+
+
 def test_the_environment_has_the_date_and_in_a_checkout_the_commit():
     facts = environment("cpu")
     assert len(facts["date"]) == len("2026-01-31")
