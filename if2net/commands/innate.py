@@ -56,7 +56,7 @@ def train(
     size: Annotated[str, typer.Option(help="Size of the network: small or large.")] = "small",
     seed: SeedOption = 0,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Number of updates. Default: 30,000 for small, 27,000 for large.")
+        int | None, typer.Option(min=1, help="Number of updates. Default: 60,000 for small, 27,000 for large.")
     ] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Number of drawings per update. Default: 512.")] = None,
     device: DeviceOption = "auto",
@@ -65,7 +65,8 @@ def train(
 ) -> None:
     """Train an innate encoder on drawings and write its weights.
 
-    The same command on the same machine gives the same weights. The defaults are for a GPU; a CPU takes many hours.
+    The small network also learns to predict the maps of the large one, which is part of the package. The same command
+    on the same machine gives the same weights. The defaults are for a GPU; a CPU takes many hours.
     """
     from if2net.config import resolve_device
     from if2net.encoder.innate import training, weights
@@ -79,7 +80,8 @@ def train(
     place = resolve_device(device)
     drawings = Drawings(seed, compiled=place.type == "cuda")
     with progress("steps", screen(quiet=quiet)) as show:
-        network = training.train(plan, course, drawings, place, show)
+        teacher = weights.shipped(course.teacher, place) if course.teacher else None
+        network = training.train(plan, course, drawings, place, show, teacher)
     digest = weights.write(out, network, drawings.recipe, course)
     line = f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}."
     answer([line], {"out": str(out), "hash": digest}, as_json=as_json, quiet=quiet)

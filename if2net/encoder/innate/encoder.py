@@ -29,8 +29,9 @@ SIDES, SIDE = (24, 48), 32
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
 PICTURES = {"cpu": 128, "cuda": 1024}
 # Random nodes beside the features of a network. The small one then has 8,192 features, as many as the default encoder
-# for rows. The large one has more than that without them.
-NODES = {"small": 4352, "large": 0}
+# for rows. The large one is for the best figures, and was better with more nodes on held-back pictures
+# (results/innate_widths.py).
+NODES = {"small": 4352, "large": 16_384}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -37,6 +38,10 @@ class Course:
         Nesterov momentum and weight decay.
     average : float
         Share of the old weights kept in the running average per step. The average is the result.
+    teacher : str, optional
+        Size of the trained network whose maps this one learns to predict, beside the classes.
+    imitation : float
+        Weight of the error of these predictions, beside the loss of the classes.
     """
 
     seed: int = 0
@@ -48,6 +53,8 @@ class Course:
     momentum: float = 0.9
     decay: float = 1e-4
     average: float = 0.999
+    teacher: str | None = None
+    imitation: float = 10.0
 
     def __post_init__(self) -> None:
         if min(self.classes, self.steps, self.batch, self.size) < 1:
@@ -61,12 +68,15 @@ class Course:
         return self.rate * 0.5 * (1 + math.cos(math.pi * (step - rise) / (self.steps - rise)))
 
 
+# Side of the grid on which the maps of a teacher are predicted.
+CELLS = 4
 # Batches of drawings that give each feature its mean and spread.
 CALIBRATION = 8
 
-# Name → network and training. The small one is made for two CPU cores.
+# Name → network and training. The small one is made for two CPU cores. It imitates the large one, which was better on
+# held-back pictures after the same number of steps (results/innate_imitation.py).
 SIZES = {
-    "small": (Plan((32, 80, 160, 320), (0, 1, 1, 1)), Course(classes=20_000, steps=30_000)),
+    "small": (Plan((32, 80, 160, 320), (0, 1, 1, 1)), Course(classes=20_000, steps=60_000, teacher="large")),
     "large": (Plan((128, 256, 512, 512), (1, 2, 1, 1)), Course()),
 }
 
@@ -81,8 +91,15 @@ def plan_and_course(
     return plan, replace(course, seed=seed, steps=steps or course.steps, batch=batch or course.batch)
 
 
-def train(plan: Plan, course: Course, drawings: Drawings, device: torch.device, show: Show | None = None) -> Network:
-    """Train a network to tell classes of drawings apart.
+def train(
+    plan: Plan,
+    course: Course,
+    drawings: Drawings,
+    device: torch.device,
+    show: Show | None = None,
+    teacher: Network | None = None,
+) -> Network:
+    """Train a network to tell classes of drawings apart, and to predict the maps of a teacher if there is one.
 
     The same arguments on the same machine give the same bits, with the same number of threads on a CPU.
 
@@ -94,6 +111,8 @@ def train(plan: Plan, course: Course, drawings: Drawings, device: torch.device, 
         On a GPU, an update is recorded once and replayed, and computes in bfloat16.
     show : Show, optional
         Called with the number of steps done and the loss: after every step on a CPU, after every 100 on a GPU.
+    teacher : Network, optional
+        A trained network with as many stages, on `device`. It is not changed.
 
     Returns
     -------
@@ -106,9 +125,10 @@ def train(plan: Plan, course: Course, drawings: Drawings, device: torch.device, 
         torch.backends.cudnn.flags(enabled=True, deterministic=True, benchmark=False),
     ):
         torch.manual_seed(course.seed)
-        model = _Classifier(plan, course.classes)  # on the CPU first: the same first weights on every device
+        # On the CPU first: the same first weights on every device.
+        model = _Classifier(plan, course, teacher.plan if teacher else None)
         model.train().to(device).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        trainer = _Trainer(model, course, drawings, device)
+        trainer = _Trainer(model, course, drawings, device, teacher)
         update = trainer.recorded() if on_gpu else trainer.update
         for done in range(1, course.steps + 1):
             trainer.rate.fill_(course.rate_at(done - 1))
@@ -123,25 +143,56 @@ def train(plan: Plan, course: Course, drawings: Drawings, device: torch.device, 
 
 
 class _Classifier(nn.Module):
-    """The network and a cosine softmax over the classes of drawings. Only the network is kept in the end."""
+    """The network with a cosine softmax over the classes of drawings and, with a teacher, predictions of its maps.
 
-    def __init__(self, plan: Plan, classes: int) -> None:
+    Only the network is kept in the end.
+    """
+
+    def __init__(self, plan: Plan, course: Course, teacher: Plan | None = None) -> None:
         super().__init__()
         self.network = Network(plan)
-        self.prototypes = nn.Parameter(F.normalize(torch.randn(classes, plan.widths[-1]), dim=1))
+        self.prototypes = nn.Parameter(F.normalize(torch.randn(course.classes, plan.widths[-1]), dim=1))
         self.scale = nn.Parameter(torch.tensor(20.0))
+        self.imitation = course.imitation
+        pairs = zip(plan.widths, teacher.widths, strict=True) if teacher else ()
+        self.predictions = nn.ModuleList(nn.Conv2d(own, taught, 1) for own, taught in pairs)
 
-    def forward(self, pictures: Tensor, classes: Tensor) -> Tensor:
-        features = F.normalize(self.network(pictures)[-1].mean((2, 3)), dim=1)
-        return F.cross_entropy(self.scale * F.linear(features, F.normalize(self.prototypes, dim=1)), classes)
+    def forward(self, pictures: Tensor, classes: Tensor, taught: list[Tensor]) -> Tensor:
+        maps = self.network(pictures)
+        features = F.normalize(maps[-1].mean((2, 3)), dim=1)
+        loss = F.cross_entropy(self.scale * F.linear(features, F.normalize(self.prototypes, dim=1)), classes)
+        if not taught:
+            return loss
+        cells = (F.adaptive_avg_pool2d(m, CELLS) for m in maps)
+        triples = zip(self.predictions, cells, taught, strict=True)
+        errors = [F.mse_loss(predict(own).float(), wanted) for predict, own, wanted in triples]
+        return loss + self.imitation * torch.stack(errors).mean()
+
+
+@torch.no_grad()
+def _taught(teacher: Network, pictures: Tensor) -> list[Tensor]:
+    """Return the maps of the teacher, averaged over cells. Each channel has mean 0 and variance 1 in the batch."""
+    maps = [F.adaptive_avg_pool2d(m, CELLS).float() for m in teacher(pictures)]
+    return [F.batch_norm(m, None, None, training=True) for m in maps]
 
 
 class _Trainer:
     """Gradient descent with Nesterov momentum and a running average. All of it stays on the device."""
 
-    def __init__(self, model: _Classifier, course: Course, drawings: Drawings, device: torch.device) -> None:
+    def __init__(
+        self,
+        model: _Classifier,
+        course: Course,
+        drawings: Drawings,
+        device: torch.device,
+        teacher: Network | None = None,
+    ) -> None:
         self.course, self.drawings, self.device = course, drawings, device
-        self.model: Callable[[Tensor, Tensor], Tensor] = torch.compile(model) if device.type == "cuda" else model
+        compiled: Callable[..., Any] = torch.compile if device.type == "cuda" else lambda function: function
+        self.model: Callable[[Tensor, Tensor, list[Tensor]], Tensor] = compiled(model)
+        self.teach: Callable[[Tensor], list[Tensor]] = lambda pictures: []
+        if teacher:
+            self.teach = compiled(partial(_taught, teacher))
         self.parameters = list(model.parameters())
         self.weights = [parameter.data for parameter in self.parameters]
         self.speed = [torch.zeros_like(weights) for weights in self.weights]
@@ -158,7 +209,7 @@ class _Trainer:
         classes = self.drawings.pick(numbers, course.classes)
         pictures = self.drawings.draw(classes, numbers, course.size).contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss = self.model(pictures, classes)
+            loss = self.model(pictures, classes, self.teach(pictures))
         slopes = list(torch.autograd.grad(loss, self.parameters))
         with torch.no_grad():
             torch._foreach_add_(slopes, self.weights, alpha=course.decay)

@@ -22,7 +22,7 @@ from if2net.errors import ModelFileError, NumericalError, OutputError
 KIND = "innate"
 # The hashes of the weights that are part of the package.
 HASHES = {
-    "small": "bd01286e130af5d5c1f63ce2c0d7204b98adca5ff0a43229894fdb38e16bb662",
+    "small": "b88fb61ab26d10cbc0aa20e7cd8c9ac236b777acbe8a7185a5b95407f9c78ce9",
     "large": "9a630d1f9db183f29edbe9aa41f52c5a3855b426b13b61a72e14b3e6c943abb1",
 }
 

@@ -96,4 +96,4 @@ def test_a_file_with_another_encoder_is_refused(pictures):
 def test_mirror_images_are_used_for_colour_pictures_unless_chosen_otherwise():
     assert InnateConfig.of("innate", (28, 28, 3), None).flips
     assert not InnateConfig.of("innate", (28, 28, 1), None).flips
-    assert InnateConfig.of("innate-large", (28, 28, 1), True) == InnateConfig("large", (28, 28, 1), flips=True)
+    assert InnateConfig.of("innate-large", (28, 28, 1), True, 0) == InnateConfig("large", (28, 28, 1), flips=True)

@@ -46,7 +46,7 @@ def test_a_rehearsal_changes_nothing(plan, course):
 
     def trained(rehearsals):
         torch.manual_seed(0)
-        trainer = _Trainer(_Classifier(plan, course.classes).train(), course, Drawings(1), CPU)
+        trainer = _Trainer(_Classifier(plan, course).train(), course, Drawings(1), CPU)
         trainer.rate.fill_(0.1)
         trainer.rehearse(rehearsals)
         for _ in range(3):
@@ -54,6 +54,25 @@ def test_a_rehearsal_changes_nothing(plan, course):
         return [*trainer.state, *trainer.speed, *trainer.average, trainer.count]
 
     assert all(torch.equal(one, other) for one, other in zip(trained(0), trained(3), strict=True))
+
+
+def test_a_network_with_a_teacher_predicts_its_maps_and_leaves_it_alone(plan, course):
+    teacher = train(replace(plan, widths=(6, 8, 10)), course, Drawings(1), CPU)
+    before = {name: values.clone() for name, values in teacher.state_dict().items()}
+    shown = []
+    taught = replace(course, steps=60, batch=30, teacher="large", imitation=10.0)
+    network = train(plan, taught, Drawings(1), CPU, lambda *words: shown.append(words), teacher)
+    losses = [float(text.removeprefix("loss ")) for _, _, text in shown]
+    assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+    assert losses[0] > 10  # the error of the predictions, with its weight, is part of the loss
+    assert all(torch.equal(values, before[name]) for name, values in teacher.state_dict().items())
+    assert not any("predict" in name for name in network.state_dict())
+
+
+def test_a_teacher_changes_the_network(plan, course):
+    teacher = train(plan, replace(course, seed=2), Drawings(2), CPU)
+    alone, taught = (train(plan, course, Drawings(1), CPU, None, one) for one in (None, teacher))
+    assert not torch.equal(alone.stem.kernel.weight, taught.stem.kernel.weight)
 
 
 def test_the_rate_rises_and_falls_to_zero():
