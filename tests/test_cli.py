@@ -18,6 +18,16 @@ from if2net.cli import EXAMPLES, KEPT, PANELS, app
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
+PRINTS = """
+import typer
+from if2net.cli import app, main
+@app.command()
+def prints():
+    typer.echo("text")
+main()
+"""
+# A command that only prints. Those of the package import torch first, which takes seconds.
+PRINTING = [sys.executable, "-c", PRINTS, "prints"]
 
 
 def command_name(function):
@@ -143,16 +153,17 @@ def test_an_error_is_one_sentence_without_a_traceback(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-@pytest.mark.parametrize("command", ["methods", "predict", "--version"])
-def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
-    words = [command]
-    if command == "predict":  # which is shorter than the buffer of the output, so that it fails at the end
+@pytest.mark.parametrize(
+    "words",
+    # The output of predict is shorter than its buffer, so that it fails at the end.
+    [PRINTING, [*COMMAND, "predict", "m.if2", "t.csv"], [*COMMAND, "--version"]],
+    ids=["print", "predict", "version"],
+)
+def test_an_output_that_cannot_be_written_is_one_sentence(words, tmp_path):
+    if "predict" in words:
         learn_two_classes(tmp_path)
-        words += ["m.if2", "t.csv"]
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
-        )
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: A file or the output cannot be read or written (No space left on device)")
     assert done.stderr.count("\n") == 1
@@ -161,7 +172,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("stream", [1, 2])
 def test_a_closed_output_drops_what_is_printed(stream):
-    words = ["sh", "-c", f'"$@" {stream}>&-', "sh", *COMMAND, "methods"]
+    words = ["sh", "-c", f'"$@" {stream}>&-', "sh", *PRINTING]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -204,7 +215,7 @@ paper.paper_figures("table-mnist")
 
 
 def test_a_reader_that_stops_ends_a_command_quietly():
-    process = subprocess.Popen([*COMMAND, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(PRINTING, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 1
