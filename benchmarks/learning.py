@@ -272,17 +272,32 @@ def line(name: str, entry: dict[str, Any]) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parse_arguments(script: str, description: str) -> argparse.Namespace:
+    """Return the arguments of a comparison of contenders. A part of them is written only where --out says so."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--width", type=int, default=10_000)
-    parser.add_argument("--only", help="names of contenders, separated by commas")
+    parser.add_argument(
+        "--only", type=lambda names: names.split(","), help="names of contenders, separated by commas"
+    )
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    names = arguments.only.split(",") if arguments.only else list(CONTENDERS)
+    if arguments.out is None and arguments.only is None:
+        arguments.out = Path(script).with_suffix(".json")
+    return arguments
+
+
+def write_report(arguments: argparse.Namespace, entries: dict[str, Any]) -> None:
+    if arguments.out is not None:
+        report = {"width": arguments.width, "environment": environment("cpu"), "contenders": entries}
+        write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+
+
+def main() -> None:
+    arguments = parse_arguments(__file__, __doc__)
     entries = {}
     with tempfile.TemporaryDirectory() as folder:
         make_features(Path(folder), arguments.width)
-        for name in names:
+        for name in arguments.only or CONTENDERS:
             entry = measured(name, Path(folder), arguments.width)
             ours_after = measured("if2net", Path(folder), arguments.width)
             entries[name] = compare(entry, ours_after)
@@ -290,10 +305,7 @@ def main() -> None:
             if name == ACIL:
                 entries[ACIL_AS_PUBLISHED] = compare(as_published(entry), ours_after)
                 print(line(ACIL_AS_PUBLISHED, entries[ACIL_AS_PUBLISHED]), flush=True)
-    out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
-    if out is not None:
-        report = {"width": arguments.width, "environment": environment("cpu"), "contenders": entries}
-        write_text(out, json.dumps(report, indent=1) + "\n")
+    write_report(arguments, entries)
 
 
 if __name__ == "__main__":

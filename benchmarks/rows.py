@@ -13,22 +13,18 @@ usage: python benchmarks/rows.py [--width 10000] [--only NAME,...] [--out FILE]
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from learning import FITTED, RIDGES, Learner, seconds
+from learning import FITTED, RIDGES, Learner, parse_arguments, seconds, write_report
 from learning import ranpac as ranpac_on_features
 from torch import Tensor
 
 from if2net import IF2NetClassifier
-from if2net.files import write_text
-from if2net.study.bench.results import environment
 
 ROWS, INPUTS, LATENT, CLASSES, TASKS = 5000, 1280, 64, 10, 10
 TESTED = 500  # more rows of a task, which are not learned
@@ -138,21 +134,14 @@ def measure(learner: Learner, tasks: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--width", type=int, default=10_000)
-    parser.add_argument("--only", help="names of contenders, separated by commas")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+    arguments = parse_arguments(__file__, __doc__)
     known = contenders(arguments.width)
     entries = {}
-    for name in arguments.only.split(",") if arguments.only else known:
+    for name in arguments.only or known:
         make, tasks = known[name]
         entries[name] = measure(make(), tasks)
         print(name, json.dumps(entries[name]), flush=True)
-    out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
-    if out is not None:
-        report = {"width": arguments.width, "environment": environment("cpu"), "contenders": entries}
-        write_text(out, json.dumps(report, indent=1) + "\n")
+    write_report(arguments, entries)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ usage: python results/innate_peers.py PICTURES DATA... [--sizes small large] [--
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import features, held_back
+from innate_widths import append, features, held_back
 
 from if2net.errors import NumericalError
 from if2net.study.bench import hyperparameters
@@ -102,9 +101,7 @@ def main() -> None:
     parser.add_argument("--orders", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "peers.jsonl")
     arguments = parser.parse_args()
-    with arguments.out.open("a") as out:
-        for row in peers(arguments):
-            print(json.dumps(row), file=out, flush=True)
+    append(arguments.out, peers(arguments))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ PICTURES is the folder of `results/innate.py`, FEATURES that of `results/innate_
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from innate_widths import append, discriminant, held_back, percent
 from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge, solve
@@ -71,10 +71,10 @@ class Features:
             yield torch.from_numpy(self.rows[places]).float(), torch.from_numpy(self.y[places])
 
 
-def held_back(pictures: int, fitted: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+def divided(pictures: int, fitted: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the places of the pictures to fit, at most `fitted`, and of those held back."""
-    order = np.random.default_rng(0).permutation(pictures)
-    fit, held = np.flatnonzero(order % 6), np.flatnonzero(order % 6 == 0)
+    mask = held_back(pictures)
+    fit, held = np.flatnonzero(~mask), np.flatnonzero(mask)
     if fitted is not None and fitted < len(fit):
         fit = np.sort(np.random.default_rng(1).choice(fit, fitted, replace=False))
     return fit, held
@@ -129,22 +129,6 @@ class Counted:
             }
 
 
-def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:
-    """Return the scores of the linear discriminant with equal priors from those of the ridge regression.
-
-    With the scatter A = G − Σ n μμᵀ + αI within the classes, M the class means as columns and N = diag(n):
-    β = (A + MNMᵀ)⁻¹MN = A⁻¹M(N⁻¹ + K)⁻¹ with K = MᵀA⁻¹M, and therefore A⁻¹M = β(N⁻¹ + K). K follows from the mean
-    scores B = Mᵀβ = K(N⁻¹ + K)⁻¹ as (I − B)⁻¹BN⁻¹.
-    """
-    B, inverse = means.double(), torch.diag(1 / counts.double())
-    K = torch.linalg.solve(torch.eye(len(B), dtype=B.dtype) - B, B @ inverse)
-    return scores.double() @ (inverse + K) - K.diagonal() / 2
-
-
-def percent(scores: Tensor, y: Tensor) -> float:
-    return round(100 * float((scores.argmax(dim=1) == y).double().mean()), 2)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", type=Path)
@@ -158,15 +142,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "nodes.jsonl")
     arguments = parser.parse_args()
     features = Features.read(arguments.pictures, arguments.features, arguments.data, "train", arguments.size)
-    fit, held = held_back(len(features.y), arguments.fitted)
+    fit, held = divided(len(features.y), arguments.fitted)
     facts = {"data": arguments.data, "size": arguments.size, "views": arguments.views, "fitted": len(fit)}
     counted = Counted(features, fit, held, arguments.views, arguments.nodes)
-    with arguments.out.open("a") as out:
-        for readout in READOUTS:
-            if readout.nodes > arguments.nodes or (readout.pairs and arguments.views == 1):
-                continue
-            for trial in counted.trials(readout, arguments.ridges):
-                print(json.dumps(facts | trial), file=out, flush=True)
+    some = [
+        readout
+        for readout in READOUTS
+        if readout.nodes <= arguments.nodes and not (readout.pairs and arguments.views == 1)
+    ]
+    append(
+        arguments.out,
+        (facts | trial for readout in some for trial in counted.trials(readout, arguments.ridges)),
+    )
 
 
 if __name__ == "__main__":

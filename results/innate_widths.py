@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,13 @@ def trials(V: Tensor, y: Tensor, held: Tensor) -> Iterator[dict[str, float]]:
         }
 
 
+def append(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Add each row to a file as soon as it is known, so that a stopped run leaves the finished ones."""
+    with path.open("a") as out:
+        for row in rows:
+            print(json.dumps(row), file=out, flush=True)
+
+
 def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:
     """Return the scores of the linear discriminant with equal priors from those of the ridge regression.
 
@@ -112,10 +119,9 @@ def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:
     β = (A + MNMᵀ)⁻¹MN = A⁻¹M(N⁻¹ + K)⁻¹ with K = MᵀA⁻¹M, and therefore A⁻¹M = β(N⁻¹ + K). K follows from the mean
     scores B = Mᵀβ = K(N⁻¹ + K)⁻¹ as (I − B)⁻¹BN⁻¹.
     """
-    inverse = torch.diag(1 / counts)
-    identity = torch.eye(len(means), dtype=means.dtype, device=means.device)
-    K = torch.linalg.solve(identity - means, means @ inverse)
-    return scores @ (inverse + K) - K.diagonal() / 2
+    B, inverse = means.double(), torch.diag(1 / counts.double())
+    K = torch.linalg.solve(torch.eye(len(B), dtype=B.dtype, device=B.device) - B, B @ inverse)
+    return scores.double() @ (inverse + K) - K.diagonal() / 2
 
 
 def percent(scores: Tensor, y: Tensor) -> float:
@@ -151,9 +157,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "widths.jsonl")
     arguments = parser.parse_args()
-    with arguments.out.open("a") as out:
-        for row in readouts(arguments):
-            print(json.dumps(row), file=out, flush=True)
+    append(arguments.out, readouts(arguments))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The `if2net` command as a process: its help, its errors and a whole run."""
+"""The `if2net` command: its help, its errors and a whole run; as a process where that makes a difference."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from command_line import if2net
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -17,14 +18,26 @@ from if2net.cli import EXAMPLES, KEPT, PANELS, app
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 
 COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
+PRINTS = """
+import typer
+from if2net.cli import app, main
+@app.command()
+def prints():
+    typer.echo("text")
+main()
+"""
+# A command that only prints. Those of the package import torch first, which takes seconds.
+PRINTING = [sys.executable, "-c", PRINTS, "prints"]
 
 
 def command_name(function):
     return function.__name__.replace("_", "-")
 
 
-def if2net(*words, cwd=None):
-    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, cwd=cwd, check=False)
+def learn_two_classes(folder):
+    """Learn the table t.csv in a folder as the model m.if2."""
+    (folder / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
+    if2net("learn", folder / "m.if2", folder / "t.csv", "--set", "width=5", "--device", "cpu")
 
 
 # ---------------------------------------------------------------------- help
@@ -133,23 +146,24 @@ def test_a_wrong_word_gets_a_sentence_and_writes_nothing(words, advice, tmp_path
 
 
 def test_an_error_is_one_sentence_without_a_traceback(tmp_path):
-    done = if2net("info", "none.if2", cwd=tmp_path)
+    words = [*COMMAND, "info", "none.if2"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr == "Error: There is no model file at none.if2; check the path.\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-@pytest.mark.parametrize("command", ["methods", "predict", "--version"])
-def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
-    words = [command]
-    if command == "predict":  # which is shorter than the buffer of the output, so that it fails at the end
-        (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
-        assert if2net("learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu", cwd=tmp_path).returncode == 0
-        words += ["m.if2", "t.csv"]
+@pytest.mark.parametrize(
+    "words",
+    # The output of predict is shorter than its buffer, so that it fails at the end.
+    [PRINTING, [*COMMAND, "predict", "m.if2", "t.csv"], [*COMMAND, "--version"]],
+    ids=["print", "predict", "version"],
+)
+def test_an_output_that_cannot_be_written_is_one_sentence(words, tmp_path):
+    if "predict" in words:
+        learn_two_classes(tmp_path)
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False
-        )
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("Error: A file or the output cannot be read or written (No space left on device)")
     assert done.stderr.count("\n") == 1
@@ -158,7 +172,7 @@ def test_an_output_that_cannot_be_written_is_one_sentence(command, tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
 @pytest.mark.parametrize("stream", [1, 2])
 def test_a_closed_output_drops_what_is_printed(stream):
-    words = ["sh", "-c", f'"$@" {stream}>&-', "sh", *COMMAND, "methods"]
+    words = ["sh", "-c", f'"$@" {stream}>&-', "sh", *PRINTING]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -201,7 +215,7 @@ paper.paper_figures("table-mnist")
 
 
 def test_a_reader_that_stops_ends_a_command_quietly():
-    process = subprocess.Popen([*COMMAND, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(PRINTING, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 1
@@ -246,8 +260,7 @@ def test_a_command_of_the_study_names_the_extra_that_is_missing(package, tmp_pat
 def test_ctrl_c_ends_a_command_with_a_sentence_and_leaves_the_model_unchanged(tmp_path):
     """The signal comes while the model learns."""
     model, table = tmp_path / "m.if2", tmp_path / "t.csv"
-    table.write_text("x,label\n" + "1,a\n2,b\n" * 10)
-    assert if2net("learn", str(model), str(table), "--set", "width=5", "--device", "cpu").returncode == 0
+    learn_two_classes(tmp_path)
     before = model.read_bytes()
     code = """
 import os, signal
@@ -299,18 +312,20 @@ main()
 # ---------------------------------------------------------------------- a run
 
 
+RUN = ["run", "-m", "if2net", "--set", "width=80", "--runs", "2", "--device", "cpu", "--out"]
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run")
-    done = if2net("run", "-m", "if2net", "--set", "width=80", "--runs", "2", "--out", str(folder / "out"))
-    assert done.returncode == 0, done.stderr
-    return done, folder / "out"
+    """The output of a run, and its folder."""
+    out = tmp_path_factory.mktemp("run") / "out"
+    return if2net(*RUN, out), out
 
 
 def test_a_run_prints_the_table_and_the_path_of_the_report(finished):
-    done, out = finished
-    assert "ACC %" in done.stdout
-    assert str(out / "report.html") in done.stdout
+    output, out = finished
+    assert "ACC %" in output
+    assert str(out / "report.html") in output
 
 
 def test_a_run_writes_results_report_and_the_resolved_configuration(finished):
@@ -323,18 +338,17 @@ def test_a_run_writes_results_report_and_the_resolved_configuration(finished):
 
 
 def test_a_finished_run_is_shown_again_without_learning(finished):
-    done, out = finished
-    again = if2net("run", "-m", "if2net", "--set", "width=80", "--runs", "2", "--out", str(out))
-    assert "task 1/5" in done.stdout
-    assert "task 1/5" not in again.stdout
-    assert "ACC %" in again.stdout
+    output, out = finished
+    again = if2net(*RUN, out)
+    assert "task 1/5" in output
+    assert "task 1/5" not in again
+    assert "ACC %" in again
 
 
 def test_commands_of_the_study_answer_in_json(finished, tmp_path):
     out = str(finished[1])
-    run = ["run", "-m", "if2net", "--set", "width=80", "--runs", "2", "--out", out]
     for words, key in (
-        (run, "summary"),
+        ([*RUN, out], "summary"),
         (["compare", out, out], "differences"),
         (["report", out, "--out", str(tmp_path / "report")], "written"),
         (["merge", out, "--out", str(tmp_path / "merged")], "written"),
@@ -345,11 +359,10 @@ def test_commands_of_the_study_answer_in_json(finished, tmp_path):
 
 def test_tune_writes_everything_it_tried(tmp_path):
     out = tmp_path / "found.json"
-    done = if2net("tune", "digits-10/5", "-m", "if2net", "--grid", "width=20,100", "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    words = ["tune", "digits-10/5", "-m", "if2net", "--device", "cpu", "--out", out, "--grid"]
+    if2net(*words, "width=20,100")
     assert json.loads(out.read_text())["best"] == {"acc": {"width": "100"}}
-    words = ["tune", "digits-10/5", "-m", "if2net", "--grid", "width=20", "--device", "cpu", "--out"]
-    assert CliRunner().invoke(app, [*words, str(out)]).exit_code == 0  # replaces a file of its kind
+    if2net(*words, "width=20")  # replaces a file of its kind
 
 
 def test_a_search_that_cannot_begin_makes_no_folder(tmp_path):

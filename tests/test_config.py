@@ -120,10 +120,8 @@ def test_a_configuration_can_be_restored_from_its_dictionary():
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
-        ("import if2net", {"torch", "sklearn", "numpy", "safetensors"}),
-        ("import if2net; dir(if2net); if2net.__version__", {"torch", "sklearn"}),
-        ("from if2net import IF2Net", {"sklearn", "pandas"}),
-        ("from if2net import Config, IF2NetError", {"sklearn"}),
+        ("import if2net; dir(if2net); if2net.__version__", {"torch", "sklearn", "numpy", "safetensors"}),
+        ("from if2net import Config, IF2Net, IF2NetError", {"sklearn", "pandas"}),
     ],
 )
 def test_imports_load_only_the_libraries_they_need(statement, absent):

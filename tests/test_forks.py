@@ -15,8 +15,8 @@ import os, sys, threading, numpy as np, torch
 from if2net import IF2Net
 torch.set_num_threads(2)
 random = np.random.default_rng(0)
-X, y = random.normal(size=(4000, 50)), np.arange(4000) % 4
-net = IF2Net(seed=0, device="cpu", width=1500).learn(X, y)
+X, y = random.normal(size=(2000, 50)), np.arange(2000) % 4
+net = IF2Net(seed=0, device="cpu", width=600).learn(X, y)
 expected = net.predict(X)  # uses torch's threads, which a child does not have
 """
 
@@ -38,7 +38,7 @@ for _ in range(3):
     child = os.fork()
     if child == 0:
         samples = net.samples
-        assert samples % 4000 == 0 and (net.predict(X) == expected).mean() > 0.99
+        assert samples % 2000 == 0 and (net.predict(X) == expected).mean() > 0.99
         assert net.learn(X[:100], y[:100]).samples == samples + 100
         net.predict(X)
         os._exit(0)
@@ -51,7 +51,7 @@ os._exit(0)
 FORKING = {
     "that only fork": """
 def work():
-    for _ in range(100):
+    for _ in range(40):
         child = os.fork()
         if child == 0:
             os._exit(0)

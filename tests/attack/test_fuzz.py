@@ -20,7 +20,7 @@ def run(kind, count):
 
 
 def test_some_damaged_files_are_read_or_refused():
-    run(",".join(EVERYTHING), 100)
+    run(",".join(EVERYTHING), 60)
 
 
 @pytest.mark.attack

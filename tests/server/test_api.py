@@ -270,7 +270,7 @@ def test_rows_that_are_pictures_themselves_are_never_logged(tmp_path, served):
     path = tmp_path / "small.if2"
     random = np.random.default_rng(0)
     X = random.integers(0, 256, (20, 8, 8))
-    IF2Net(encoder="innate", device="cpu").learn(X.astype(np.uint8), np.arange(20) % 2).save(path)
+    IF2Net(encoder="innate", width=0, device="cpu").learn(X.astype(np.uint8), np.arange(20) % 2).save(path)
     with served(path) as client:
         rows = random.integers(0, 256, (4, 64))
         assert learn(client, rows, [0, 1, 0, 1], key="k").json()["samples"] == 24

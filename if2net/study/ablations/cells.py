@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -106,7 +106,7 @@ class Measurements:
         """Write the file, whole or not at all."""
         write_json(path, asdict(self) | {"summary": [asdict(entry) for entry in self.summary]})
 
-    @property
+    @cached_property
     def summary(self) -> list[Summary]:
         """Mean and standard deviation over the seeds of every number, for each cell and protocol."""
         groups: dict[tuple[str, str], list[Measurement]] = {}
