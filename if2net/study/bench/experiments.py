@@ -92,6 +92,13 @@ AS_MEASURED: Given = [
     *(("owm", key, value) for key, value in {"classes": 1, "hidden": 400, "depth": 3, "epochs": 10}.items()),
 ]
 
+# With the best settings of its searches, the training of LOGD diverges on some of these streams. These are the best
+# settings at the largest rate with which it does not.
+MILDER_LOGD: dict[str, Given] = {
+    "mnist-10/5": [("logd", "rate", 0.02), ("logd", "epochs", 12)],
+    "fashion-mnist-10/5": [("logd", "rate", 0.01), ("logd", "epochs", 2)],
+}
+
 
 def _mnist_parts() -> tuple[Part, ...]:
     """All methods agnostic; IF2Net also with the task known, or leaking through the batch.
@@ -100,7 +107,7 @@ def _mnist_parts() -> tuple[Part, ...]:
     is the likeliest way to the paper's figures for them.
     """
     parts = []
-    for scenario, own in (("mnist-10/5", []), ("fashion-mnist-10/5", AS_MEASURED)):
+    for scenario, own in MILDER_LOGD.items():
         parts.append(Part(scenario, "agnostic", tuple(METHODS), own=own))
         parts.append(Part(scenario, "agnostic", ("none", "ewc", "mas", "ol-ewc", "si"), scope="current"))
         parts += [Part(scenario, protocol, tuple(OURS)) for protocol in ("aware", "transductive")]
