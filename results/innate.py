@@ -46,10 +46,10 @@ class Remembered:
     def rows(self, pictures: Tensor) -> Tensor:
         found = [
             self.places[hash(picture.tobytes())] if picture.any() else (0, 0, 0)  # zeros fill up a block
-            for picture in (pictures * 255).round().to(torch.uint8).permute(0, 2, 3, 1).numpy()
+            for picture in (pictures * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()
         ]
         rows = np.stack([self.rows_of[part][place, view] for part, place, view in found])
-        return torch.from_numpy(rows).float()
+        return torch.from_numpy(rows).to(pictures.device).float()
 
 
 def percent(net: IF2Net, X: np.ndarray, y: np.ndarray) -> float:
@@ -86,6 +86,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 network: Any = Remembered(arguments.features, arguments.folder, name, INNATE[encoder])
                 weights.shipped = lambda size, device, network=network: network
             facts = {"data": name, "encoder": encoder, "remembered": arguments.features is not None}
+            facts["width"] = arguments.width
             settings = {"encoder": encoder, "device": arguments.device, "width": arguments.width}
             both = {}
             if arguments.flips is None:

@@ -3,7 +3,7 @@
 FOLDER has the pictures, as for `results/innate.py`. OUT gets one file per data set, part and size, such as
 fashion-mnist.train.small.npy: float16, pictures × views (plain, mirrored) × features.
 
-usage: python results/innate_features.py FOLDER OUT SIZE DATA [--parts train test] [--bfloat16]
+usage: python results/innate_features.py FOLDER OUT SIZE DATA [--parts train test] [--bfloat16] [--device cuda]
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--parts", nargs="+", default=["train", "test"])
     parser.add_argument("--bfloat16", action="store_true")
+    parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
-    network = weights.shipped(arguments.size, torch.device("cpu"))
+    network = weights.shipped(arguments.size, torch.device(arguments.device))
+    torch.backends.cudnn.allow_tf32 = False  # as in the encoder
     for part in arguments.parts:
         X = np.load(arguments.folder / f"{arguments.data}.{part}.npz")["X"]
         pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
@@ -37,10 +39,10 @@ def main() -> None:
         shape = (len(pictures), 2, network.plan.features)
         features = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
         for first in range(0, len(pictures), PICTURES):
-            some = pictures[first : first + PICTURES].float() / 255
-            with torch.autocast("cpu", torch.bfloat16, enabled=arguments.bfloat16):
+            some = pictures[first : first + PICTURES].to(arguments.device).float() / 255
+            with torch.autocast(arguments.device, torch.bfloat16, enabled=arguments.bfloat16):
                 rows = torch.stack([network.rows(view) for view in (some, some.flip(3))], dim=1)
-            features[first : first + PICTURES] = rows.half().numpy()
+            features[first : first + PICTURES] = rows.half().cpu().numpy()
         features.flush()
         partial.rename(path)
         print(path.name, flush=True)

@@ -10,6 +10,8 @@ from typing import Any
 HERE = Path(__file__).parent
 NAMES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 SIZES = {"innate": "small", "innate-large": "large"}
+# The numbers of nodes of the encoders in the tables of results. The last one of an encoder is its default.
+WIDTHS = {"innate": (4352,), "innate-large": (8192, 16_384)}
 # The default read-out and others: nodes, whether the features are used as well, the scale of the nodes, and whether
 # both views count as rows.
 DEFAULT = (4352, True, 1.0, False)
@@ -64,31 +66,25 @@ def best(data: str, size: str, views: int, readout: tuple[Any, ...], by: str = "
     return max((row[by] for row in lines("nodes") if tuple(row[key] for key in keys) == wanted), default=None)
 
 
-def held_back(data: str, encoder: str) -> dict[bool, float]:
-    """Accuracy of the earlier read-out on held-back training pictures, with and without mirror images."""
+def held_back(data: str, encoder: str, width: int) -> dict[bool, float]:
+    """Accuracy on held-back training pictures, with and without mirror images."""
     return {
         row["flips"]: row["accuracy"]
-        for row in lines("h200")
-        if row["kind"] == "held back" and (row["data"], row["encoder"]) == (data, encoder)
+        for row in lines("rows")
+        if row["kind"] == "held back" and (row["data"], row["encoder"], row["width"]) == (data, encoder, width)
     }
 
 
-def mirrored(data: str, encoder: str) -> bool:
-    """Whether mirror images are better on held-back pictures: with the default read-out, where both were tried."""
-    tried = {flips: best(data, SIZES[encoder], 1 + flips, DEFAULT) for flips in (False, True)}
-    both = {flips: accuracy for flips, accuracy in tried.items() if accuracy is not None}
-    both = both if len(both) == 2 else held_back(data, encoder)
-    return max(both, key=lambda flips: both[flips])
-
-
-def product(data: str, encoder: str, tasks: int, flips: bool | None = None) -> list[float]:
-    """Test accuracy by class order, with or without mirror images as the held-back pictures say.
-
-    Those of the small encoder are of the present read-out, and those of the large one of the one before.
-    """
-    wanted = (data, encoder, tasks, mirrored(data, encoder) if flips is None else flips)
-    runs = [row for row in lines("cpu" if encoder == "innate" else "h200") if row["kind"] == "product"]
-    found = {(run["data"], run["encoder"], run["tasks"], run["settings"]["flips"]): run["accuracy"] for run in runs}
+def product(data: str, encoder: str, tasks: int, width: int | None = None) -> list[float]:
+    """Test accuracy by class order, with or without mirror images as the held-back pictures say."""
+    width = width or WIDTHS[encoder][-1]
+    both = held_back(data, encoder, width)
+    wanted = (data, encoder, tasks, width, max(both, key=lambda flips: both[flips]))
+    runs = [row for row in lines("rows") if row["kind"] == "product"]
+    found = {
+        (run["data"], run["encoder"], run["tasks"], run["width"], run["settings"]["flips"]): run["accuracy"]
+        for run in runs
+    }
     return found.get(wanted, [])
 
 
@@ -101,18 +97,23 @@ def cell(figures: list[float]) -> str:
     return mean if spread == 0 else f"{mean} (spread {spread:.2f})"
 
 
+STREAMS = (("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100)))
+
+
 def innate() -> list[str]:
-    streams = [("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100))]
+    columns = [(encoder, width) for encoder, widths in WIDTHS.items() for width in widths]
     rows = [
-        [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n)) for encoder in SIZES)] for data, n in streams
+        [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n, width)) for encoder, width in columns)]
+        for data, n in STREAMS
     ]
-    return table(["classes in tasks", *SIZES.values()], rows)
+    return table(["classes in tasks", *(f"{SIZES[encoder]}, {width:,} nodes" for encoder, width in columns)], rows)
 
 
 def innate_short() -> list[str]:
-    streams = [("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), ("cifar100", 10), ("cifar100", 100)]
     rows = [
-        [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n)) for encoder in SIZES)] for data, n in streams
+        [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n)) for encoder in SIZES)]
+        for data, n in STREAMS
+        if n in (5, 10, 100)
     ]
     return table(["classes in tasks", *SIZES], rows)
 
@@ -120,24 +121,47 @@ def innate_short() -> list[str]:
 def innate_flips() -> list[str]:
     rows = []
     for data, name in NAMES.items():
-        both = [held_back(data, encoder) for encoder in SIZES]
+        both = [held_back(data, encoder, widths[-1]) for encoder, widths in WIDTHS.items()]
         rows.append([name, *(f"{found[flips]:.2f}" for found in both for flips in (False, True))])
-    headings = ["small, plain", "small, mirrored too", "large, plain", "large, mirrored too"]
+    headings = ["small, plain", "small, mirrored", "large, plain", "large, mirrored"]
     return table(["held-back pictures of", *headings], rows)
 
 
 def innate_peers() -> list[str]:
-    peers = {(row["data"], row["method"]): row for row in lines("peers") if row["size"] == "small"}
-    columns = [("fashion-mnist", 5), ("cifar100", 10)]
-    rows = [["if2net", *(text for data, n in columns for text in (cell(product(data, "innate", n, True)), "–"))]]
+    """Each method on the features of both networks, with the number of trials of its search."""
+    peers = {(row["data"], row["size"], row["method"]): row for row in lines("peers")}
+    columns = [(data, encoder, n) for encoder in SIZES for data, n in (("fashion-mnist", 5), ("cifar100", 10))]
+    rows = [
+        [
+            f"if2net, {width:,} nodes",
+            *(cell(product(*column, width)) if column[1] == encoder else "" for column in columns),
+        ]
+        for encoder, widths in WIDTHS.items()
+        for width in widths
+    ]
     for method in ("ncm", "slda", "fecam", "acil", "ranpac"):
-        cells = []
-        for data, _ in columns:
-            found = peers.get((data, method))
-            cells += [cell(found["accuracy"]), str(len(found["trials"]))] if found else ["–", "–"]
+        found = [peers.get((data, SIZES[encoder], method)) for data, encoder, _ in columns]
+        cells = (f"{cell(row['accuracy'])}, {len(row['trials'])} trials" if row else "–" for row in found)
         rows.append([method, *cells])
-    headings = [text for data, _ in columns for text in (NAMES[data], "trials")]
-    return table(["method", *headings], rows)
+    return table(["method", *(f"{NAMES[data]}, {SIZES[encoder]}" for data, encoder, _ in columns)], rows)
+
+
+def innate_imitation() -> list[str]:
+    """Held-back accuracy with mirror images by the weight of the imitation, with nodes and without."""
+    found = {
+        (row["steps"], row["imitation"], row["data"], row["views"], row["nodes"]): row for row in lines("imitation")
+    }
+    columns = [(data, 2, nodes) for data in ("cifar100", "fashion-mnist") for nodes in (0, DEFAULT[0])]
+    rows = [
+        [
+            f"{imitation:g}",
+            f"{steps:,}",
+            *(f"{found[steps, imitation, *column]['accuracy']:.2f}" for column in columns),
+        ]
+        for steps, imitation in dict.fromkeys(key[:2] for key in found)
+    ]
+    headings = [NAMES[data] + (f", {nodes:,} nodes" if nodes else "") for data, _, nodes in columns]
+    return table(["weight of the imitation", "steps", *headings], rows)
 
 
 def innate_widths() -> list[str]:

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from if2net.encoder.innate import weights
+from if2net.encoder.innate.network import Network
 from if2net.encoder.innate.nodes import RandomNodes
 
 BLOCK = 1000
@@ -35,7 +36,11 @@ def features(size: str, X: np.ndarray, device: torch.device) -> Tensor:
     """Return the features of both views of each picture, pictures × 2 × features; of both networks if it says so."""
     if size == "both":
         return torch.cat([features(one, X, device) for one in ("small", "large")], dim=2)
-    network = weights.shipped(size, device)
+    return both_views(weights.shipped(size, device), X, device)
+
+
+def both_views(network: Network, X: np.ndarray, device: torch.device) -> Tensor:
+    """Return the features of each picture and of its mirror image, pictures × 2 × features."""
     pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
     rows = []
     for some in pictures.split(BLOCK):

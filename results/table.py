@@ -427,6 +427,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "innate": innate_tables.innate,
     "innate-short": innate_tables.innate_short,
     "innate-peers": innate_tables.innate_peers,
+    "innate-imitation": innate_tables.innate_imitation,
     "innate-flips": innate_tables.innate_flips,
     "innate-nodes": innate_tables.innate_nodes,
     "innate-widths": innate_tables.innate_widths,
