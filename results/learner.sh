@@ -8,7 +8,9 @@ if2net=${IF2NET:-if2net}
 for dataset in mnist fashion-mnist; do
     for protocol in agnostic aware; do
         runs=$([ $protocol = aware ] && echo 30 || echo 5)
-        $if2net run "$dataset-10/5" -m if2net --protocol "$protocol" --runs "$runs" --out "$out/$dataset-$protocol"
+        encoder=$([ $protocol = aware ] && echo paper || echo wide)
+        $if2net run "$dataset-10/5" -m if2net --protocol "$protocol" --runs "$runs" --set encoder="$encoder" \
+            --out "$out/$dataset-$protocol"
         rm -rf "$out/$dataset-$protocol/checkpoints"
     done
 done

@@ -8,11 +8,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from if2net.config import Config
 from if2net.errors import ConfigurationError
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
-from if2net.study.data import IMAGE_DATASETS, is_image_dataset
+from if2net.study.data import DATASETS, IMAGE_DATASETS, is_image_dataset
 
 
 def searched(methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen") -> Given:
@@ -23,6 +24,24 @@ def searched(methods: Iterable[str], dataset: str, protocol: str, scope: str = "
     if key == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
         values["if2net"] = IMAGE_SETTINGS  # a user's own images: the same model as `if2net learn` builds
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
+
+
+def for_pictures(dataset: str, protocol: str, given: Given) -> Given:
+    """The settings with which IF2Net sees pictures through the innate encoder, unless the user gives an encoder.
+
+    None where the data is not made of pictures, or where the protocol needs the paper's layers.
+
+    >>> for_pictures("mnist", "agnostic", [])
+    [('if2net', 'encoder', 'innate'), ('if2net', 'image_shape', '28x28')]
+    >>> for_pictures("mnist", "agnostic", [(None, "encoder", "wide")])
+    []
+    """
+    source = DATASETS.get(dataset)
+    dense = {"encoder", *Config().encoder_overrides()} - {"width"}  # settings that the innate encoder does not have
+    chosen = any(setting in dense and method in (None, "if2net") for method, setting, _ in given)
+    if source is None or source.image_shape is None or protocol != "agnostic" or chosen:
+        return []
+    return [("if2net", "encoder", "innate"), ("if2net", "image_shape", source.image_shape)]
 
 
 def space(method: str) -> tuple[Space, Given]:

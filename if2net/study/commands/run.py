@@ -21,6 +21,10 @@ from if2net.study.commands.options import (
 )
 
 DEFAULT_METHODS = ["if2net", "none", "joint"]
+INNATE_NOTE = (
+    "if2net sees these pictures through the innate encoder, and the other methods see pixels. For the dense encoder: "
+    "--set if2net.encoder=wide"
+)
 
 
 def run(
@@ -66,7 +70,13 @@ def run(
     stream = parse_scenario(scenario, backbone)
     methods = method or DEFAULT_METHODS
     given = (from_file(config) if config else []) + from_command_line(settings or [])
-    resolved = resolve(methods, protocol, hyperparameters.searched(methods, stream.dataset, protocol) + given)
+    innate = hyperparameters.for_pictures(stream.dataset, protocol, given) if "if2net" in methods else []
+    searched = hyperparameters.searched(
+        [name for name in methods if name != "if2net" or not innate], stream.dataset, protocol
+    )
+    resolved = resolve(methods, protocol, searched + innate + given)
+    if innate:
+        console.print(INNATE_NOTE, soft_wrap=True)
     plan = Plan(stream, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
     # Everything that can be missing is an error before anything is trained or written.
     check_results_folder(out or Path("out"), force or out is None)

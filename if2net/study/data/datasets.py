@@ -52,6 +52,7 @@ class Source:
     summary: str
     licence: str
     load: Callable[[Path | None], Dataset]
+    image_shape: str | None = None  # of rows that are pictures large enough for the innate encoder
 
 
 def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
@@ -167,11 +168,12 @@ def _from_hub(name: str, hub_name: str) -> Dataset:
 DATASETS: dict[str, Source] = {
     "digits": Source("1,797 digits of 8×8 pixels, 10 classes; ships with scikit-learn", "BSD-3-Clause", _digits),
     "mnist": Source(
-        "70,000 digits of 28×28 pixels, 10 classes", "CC BY-SA 3.0", _idx_dataset("mnist", "ylecun/mnist")
+        "70,000 digits of 28×28 pixels, 10 classes", "CC BY-SA 3.0", _idx_dataset("mnist", "ylecun/mnist"), "28x28"
     ),
     "fashion-mnist": Source(
         "70,000 images of clothing of 28×28 pixels, 10 classes",
         "MIT",
         _idx_dataset("fashion-mnist", "zalando-datasets/fashion_mnist"),
+        "28x28",
     ),
 }
