@@ -11,6 +11,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from if2net.study.methods.common.network import append_ones, gradient, join, linear_layers, run_layers, set_gradient
 from if2net.study.methods.common.replay import Replay, ReplaySettings
+from if2net.study.methods.common.sgd import SGD
 
 LARGEST = 2.0  # gradients are clipped to this
 CHUNKS = 2  # ascents per step
@@ -51,9 +52,7 @@ class FSDGPM(Replay):
         self.bases = self._bases() if len(self.memory[1]) else []
         self.importances = [torch.ones(U.shape[1], device=self.device, requires_grad=True) for U in self.bases]
         if self.bases:
-            self.importance_optimiser = torch.optim.SGD(
-                self.importances, lr=self.settings.importance_rate, momentum=self.settings.momentum
-            )
+            self.importance_optimiser = SGD(self.importances, self.settings.importance_rate, self.settings.momentum)
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return X, y
