@@ -38,7 +38,7 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open build/site/index.html"
 
-# About 15 minutes on two quiet cores.
+# About 20 minutes on two quiet cores.
 bench: $(READY)
 	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/learning.py
@@ -49,6 +49,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/ridge_path.py
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/predictors.py
+	$(BIN)/python benchmarks/digits.py
 
 # About five minutes on two quiet cores.
 bench-serve: $(READY)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from if2net.decision.ridge import factor
+from if2net.decision.symmetric import add_gram, mirror
 from if2net.errors import NumericalError
 
 
@@ -51,26 +52,25 @@ class RecursiveProjector:
         V = V.double()
         if self.batch_mean:
             V = V.mean(dim=0, keepdim=True)
-        if not self.checked:
-            self.P -= self._change(V)
-            return
-        updated = self.P - self._change(V)
-        if not healthy(updated):
+        updated = self._without(V, self.P.clone() if self.checked else self.P)
+        if self.checked and not healthy(updated):
             raise NumericalError(
                 "The recursive projector has lost positive-definiteness to rounding; use projector='exact', "
                 "which derives P from G, or a larger alpha."
             )
         self.P = updated
 
-    def _change(self, V: Tensor) -> Tensor:
-        """PVᵀ(αI + VPVᵀ)⁻¹VP."""
-        PV = self.P @ V.T
+    def _without(self, V: Tensor, P: Tensor) -> Tensor:
+        """Subtract PVᵀ(αI + VPVᵀ)⁻¹VP from P in place, as WᵀW with W = L⁻¹VP and LLᵀ = αI + VPVᵀ."""
+        PV = P @ V.T
         inner = V @ PV
         inner.diagonal().add_(self.alpha)
         if len(V) == 1:  # a division is enough, and the result is symmetric
-            return PV @ PV.T / inner
-        change = PV @ torch.linalg.solve_ex(inner, PV.T)[0]  # a singular one leaves P unhealthy
-        return (change + change.T) / 2
+            return P.sub_(PV @ PV.T / inner)
+        lower, failed = torch.linalg.cholesky_ex(inner)
+        lower.diagonal().add_(torch.where(failed == 0, 0.0, torch.nan))  # leaves P unhealthy
+        add_gram(P, torch.linalg.solve_triangular(lower, PV.T, upper=False), -1)
+        return mirror(P)
 
 
 def healthy(P: Tensor) -> bool:

@@ -91,6 +91,14 @@ def symmetric(G: Tensor) -> Tensor:
     return lower + torch.tril(lower, -1).T
 
 
+def mirror(G: Tensor) -> Tensor:
+    """Copy the lower triangle to the upper one in place, and return the matrix."""
+    for rows in block_rows(len(G)):
+        G[: rows.start, rows] = G[rows, : rows.start].T
+        G[rows, rows] = symmetric(G[rows, rows])
+    return G
+
+
 def symmetric_norm(G: Tensor) -> float:
     """Return the Frobenius norm ‖G‖."""
     squares = G.new_zeros((), dtype=torch.float64)

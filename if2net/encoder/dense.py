@@ -18,10 +18,11 @@ from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import ConfigurationError, InputError, unknown
 
+# In place: a response is not needed any more.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": torch.relu,
-    "tanh": torch.tanh,
-    "sigmoid": torch.sigmoid,
+    "relu": torch.relu_,
+    "tanh": torch.tanh_,
+    "sigmoid": torch.sigmoid_,
 }
 
 # The principal directions of more inputs than this are those of a part of the samples, of at most this number: all of

@@ -4,7 +4,17 @@ import pytest
 import torch
 
 from if2net.decision import symmetric as symmetric_module
-from if2net.decision.symmetric import BLOCK, add_gram, cholesky, pack, symmetric, symmetric_norm, unpack, zeros
+from if2net.decision.symmetric import (
+    BLOCK,
+    add_gram,
+    cholesky,
+    mirror,
+    pack,
+    symmetric,
+    symmetric_norm,
+    unpack,
+    zeros,
+)
 
 
 @pytest.mark.parametrize("width", [7, BLOCK + 20])
@@ -61,3 +71,11 @@ def test_an_unpacked_triangle_is_the_whole_symmetric_matrix(width):
     assert packed.numel() == width * (width + 1) // 2
     lower = torch.tril(G)
     assert torch.equal(unpack(packed, width), lower + torch.tril(lower, -1).T)
+
+
+@pytest.mark.parametrize("width", [5, BLOCK + 20])
+def test_the_lower_triangle_is_copied_to_the_upper(width):
+    G = torch.randn(width, width, generator=torch.Generator().manual_seed(0))
+    expected = symmetric(G)
+    assert torch.equal(mirror(G), expected)
+    assert torch.equal(G, expected)

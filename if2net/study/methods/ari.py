@@ -164,6 +164,8 @@ def run_task_networks(
 
 def fuse(moves: Tensor, inputs: Tensor, belongs: Tensor) -> Tensor:
     """Σ w_k Δ_k with w_k ∝ ‖Δ_k‖₁² + 0.85, over the tasks k in the batch; Δ_k = Σ d_j a_jᵀ over the samples of k."""
+    if len(belongs) == 1:  # the first task needs no weights
+        return moves.T @ inputs
     weight = (move_sizes(moves, inputs, belongs) ** 2 + OFFSET) * belongs.any(dim=1)
     of_row = (weight[:, None] * belongs).sum(dim=0) / weight.sum()
     return (of_row[:, None] * moves).T @ inputs

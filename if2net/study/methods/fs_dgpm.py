@@ -6,11 +6,20 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.func import functional_call
 from torch.nn.utils import clip_grad_norm_
 
-from if2net.study.methods.common.network import append_ones, gradient, join, linear_layers, run_layers, set_gradient
+from if2net.study.methods.common.network import (
+    Weights,
+    append_ones,
+    gradient,
+    layer_weights,
+    linear_layers,
+    run_layers,
+    run_weights,
+    set_gradient,
+)
 from if2net.study.methods.common.replay import Replay, ReplaySettings
+from if2net.study.methods.common.sgd import SGD
 
 LARGEST = 2.0  # gradients are clipped to this
 CHUNKS = 2  # ascents per step
@@ -51,9 +60,7 @@ class FSDGPM(Replay):
         self.bases = self._bases() if len(self.memory[1]) else []
         self.importances = [torch.ones(U.shape[1], device=self.device, requires_grad=True) for U in self.bases]
         if self.bases:
-            self.importance_optimiser = torch.optim.SGD(
-                self.importances, lr=self.settings.importance_rate, momentum=self.settings.momentum
-            )
+            self.importance_optimiser = SGD(self.importances, self.settings.importance_rate, self.settings.momentum)
 
     def training_data(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return X, y
@@ -61,11 +68,11 @@ class FSDGPM(Replay):
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
         """The mean over j of CE(batch ∪ exemplars; w_j), where w_j is w after ascents along the first j chunks."""
         both_X, both_y = self._with_exemplars(X, y)
-        weights: dict[str, Tensor] = dict(self.network.named_parameters())
+        weights = layer_weights(self.network)
         losses = []
         for chunk_X, chunk_y in zip(X.chunk(CHUNKS), y.chunk(CHUNKS), strict=True):
             weights = self._climb(weights, chunk_X, chunk_y)
-            losses.append(self.cross_entropy(functional_call(self.network, weights, (both_X,)), both_y))
+            losses.append(self.cross_entropy(run_weights(weights, both_X)[1][-1], both_y))
         return torch.stack(losses).mean()
 
     @torch.no_grad()
@@ -81,24 +88,27 @@ class FSDGPM(Replay):
             g = gradient(layer)
             set_gradient(layer, g - self._inside(place, g))
 
-    def _climb(self, weights: dict[str, Tensor], X: Tensor, y: Tensor) -> dict[str, Tensor]:
-        """w + η₁ĝUΛUᵀ with a constant ĝ (first order), so that the loss depends on λ̃ through Λ alone."""
-        here = {name: weight.detach().requires_grad_() for name, weight in weights.items()}
-        loss = self.cross_entropy(functional_call(self.network, here, (X,)), y)
-        gradients = torch.autograd.grad(loss, list(here.values()))
-        higher, names = {}, list(weights)
-        for place, (weight, bias) in enumerate(zip(names[::2], names[1::2], strict=True)):
-            up = self._inside(place, join(*gradients[2 * place : 2 * place + 2])).clamp(-LARGEST, LARGEST)
-            higher[weight] = weights[weight] + self.settings.ascent * up[:, :-1]
-            higher[bias] = weights[bias] + self.settings.ascent * up[:, -1]
+    def _climb(self, weights: Weights, X: Tensor, y: Tensor) -> Weights:
+        """w + η₁ĝUΛUᵀ with a constant ĝ (first order), so that the loss depends on λ̃ through Λ alone.
+
+        ĝ is δᵀA, where A are the inputs of a layer and δ the gradient of its output. A chunk has few samples, so
+        AUΛUᵀ takes less time than ĝUΛUᵀ.
+        """
+        here = [(weight.detach(), bias.detach().requires_grad_()) for weight, bias in weights]
+        inputs, outputs = run_weights(here, X)
+        slopes = torch.autograd.grad(self.cross_entropy(outputs[-1], y), outputs)
+        higher = []
+        for place, ((weight, bias), rows, slope) in enumerate(zip(weights, append_ones(inputs), slopes, strict=True)):
+            up = (slope.T @ self._inside(place, rows)).clamp(-LARGEST, LARGEST)
+            higher.append((weight + self.settings.ascent * up[:, :-1], bias + self.settings.ascent * up[:, -1]))
         return higher
 
-    def _inside(self, place: int, g: Tensor) -> Tensor:
-        """gUΛUᵀ, or g itself for a layer without a basis."""
+    def _inside(self, place: int, rows: Tensor) -> Tensor:
+        """The rows times UΛUᵀ, or the rows themselves for a layer without a basis."""
         if place >= len(self.bases):
-            return g
+            return rows
         U, importance = self.bases[place], torch.sigmoid(TEMPERATURE * self.importances[place])
-        return (g @ U * importance) @ U.T
+        return (rows @ U * importance) @ U.T
 
     def _with_exemplars(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         old_X, old_y = self.memory

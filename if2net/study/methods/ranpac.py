@@ -14,10 +14,13 @@ from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import NumericalError
 from if2net.holdout import content_hashes, held_out
 from if2net.study.methods.common.discriminants import Linear
+from if2net.study.methods.common.few_samples import factors
 from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
 
 RIDGES = [10.0**power for power in range(-8, 9)]
 HELD_OUT = 0.2
+# With at least this many times as many features as samples, the factor of few samples saves time.
+FEW = 4
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,14 @@ class RanPAC(Statistical):
 
     def classifier(self) -> Linear:
         """Use the chosen λ, or the next one with which G + λI can be factorised; all tasks may need more than one."""
-        G, Q, chosen = self.statistics[0].G, self.statistics[0].Q, float(self.state["ridge"])
-        _, beta = next(_solutions(G, Q, [ridge for ridge in RIDGES if ridge >= chosen]))
-        return beta, Q.new_zeros(Q.shape[1])
+        total, chosen = self.statistics[0], float(self.state["ridge"])
+        ridges, offsets = [ridge for ridge in RIDGES if ridge >= chosen], total.Q.new_zeros(total.classes)
+        if FEW * total.samples > total.width or self.device.type != "cpu":
+            _, beta = next(_solutions(total.G, total.Q, ridges))
+            return beta, offsets
+        L, C = factors(total.G, total.Q, total.samples)
+        _, inner = next(_solutions(L.T @ L, C, ridges))
+        return L @ inner, offsets
 
     def _candidates(self, X: Tensor, y: Tensor) -> Iterator[tuple[float, Tensor]]:
         """β of this data for each λ: (G + λI)⁻¹Q, or Vᵀ(VVᵀ + λI)⁻¹Y if that is cheaper, for few samples."""

@@ -93,8 +93,10 @@ class RPSNet(Distillation):
 
     @torch.no_grad()
     def enter(self, path: list[int]) -> None:
-        """Add the new modules of the path to their layers."""
+        """Add the new modules of the path to their layers. The other layers need no gradients."""
         self.fresh = (~self.state["used"][range(len(path)), path]).tolist()
+        for layer, fresh in zip(self.network.hidden, self.fresh, strict=True):
+            layer.requires_grad_(fresh)
         if self.tasks == 0:  # the initial network holds the first modules
             return
         modules = Network(self.inputs, 1, self.settings.hidden, self.settings.depth, self.network.generator)

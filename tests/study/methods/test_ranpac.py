@@ -14,8 +14,8 @@ X, Y = DIGITS.train_X[:900].astype(np.float32), DIGITS.train_y[:900]
 IN_ORDER = np.argsort(Y, kind="stable")
 
 
-def learned(cuts):
-    method = RanPAC(64, 0, torch.device("cpu"), RanPAC.Settings(width=120))
+def learned(cuts, width=120):
+    method = RanPAC(64, 0, torch.device("cpu"), RanPAC.Settings(width=width))
     for part in np.array_split(IN_ORDER, cuts):
         method.learn(X[part], Y[part])
     return method
@@ -31,6 +31,14 @@ def test_weights_equal_ridge_regression_on_all_data_for_any_split_into_tasks(cut
     V = method.features(torch.from_numpy(X)).double().numpy()
     expected = regression(V, Y, float(method.state["ridge"]))
     np.testing.assert_allclose(method.solved[0], expected, rtol=1e-5, atol=1e-8)
+
+
+def test_few_samples_give_the_same_weights(monkeypatch):
+    wide = learned([150, 160, 400], width=ranpac.FEW * len(X))
+    monkeypatch.setattr(ranpac, "FEW", np.inf)
+    weights, _ = wide.classifier()
+    assert not torch.equal(wide.solved[0], weights)
+    torch.testing.assert_close(wide.solved[0], weights, rtol=1e-6, atol=1e-10)
 
 
 @pytest.mark.parametrize("start", [600, 800])  # more samples than the layer is wide, and fewer

@@ -56,18 +56,31 @@ class Network(nn.Module):
 
 # Layer by layer. A layer counts as one matrix [W|b] that acts on rows [x, 1].
 
+Weights = list[tuple[Tensor, Tensor]]  # W and b of each layer
+
 
 def linear_layers(network: Network) -> list[nn.Linear]:
     return [module for module in network.modules() if isinstance(module, nn.Linear)]
 
 
+def layer_weights(network: Network) -> Weights:
+    layers = (*network.hidden, network.head)
+    return [(layer.weight, layer.bias) for layer in layers if isinstance(layer, nn.Linear)]
+
+
 def run_layers(network: Network, X: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     """Run the network and return the input and the output of each layer. The last output holds the logits."""
-    inputs, outputs = [X], []
-    for layer in network.hidden:
-        outputs.append(layer(inputs[-1]))
-        inputs.append(torch.relu(outputs[-1]))
-    return inputs, [*outputs, network.head(inputs[-1])]
+    return run_weights(layer_weights(network), X)
+
+
+def run_weights(weights: Weights, X: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """The same for a network with these weights."""
+    inputs, outputs = [X], list[Tensor]()
+    for weight, bias in weights:
+        if outputs:
+            inputs.append(torch.relu(outputs[-1]))
+        outputs.append(F.linear(inputs[-1], weight, bias))
+    return inputs, outputs
 
 
 def append_ones(inputs: list[Tensor]) -> list[Tensor]:

@@ -14,6 +14,7 @@ from if2net.accelerate.cuda_graph import batch_step
 from if2net.errors import ConfigurationError, NumericalError, unknown
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 from if2net.study.methods.common.network import Network
+from if2net.study.methods.common.sgd import SGD
 
 SCOPES = ("seen", "current")
 NETWORK, STATE = "network.", "state."  # prefixes of the names of saved tensors
@@ -49,7 +50,7 @@ class Trainer(Method):
 
     Settings = TrainerSettings
     network: Network  # created with the first task
-    optimiser: torch.optim.Optimizer  # created with each task
+    optimiser: SGD  # created with each task
     old_classes: int = 0  # the number of classes before the current task
     random: torch.Generator | None = None  # the only source of randomness that a step may use
     graph_safe: bool = False  # whether a step may be recorded as a CUDA graph; RecordedStep lists the conditions
@@ -113,7 +114,7 @@ class Trainer(Method):
 
     def train(self, X: Tensor, y: Tensor) -> None:
         """Minimise the loss over these samples."""
-        self.optimiser = torch.optim.SGD(self.trainable(), lr=self.settings.rate, momentum=self.settings.momentum)
+        self.optimiser = SGD(self.trainable(), self.settings.rate, self.settings.momentum)
         generator, size = self.generator(salt=2), self.settings.batch_size
         step = batch_step(self.step, X, y, graph_safe=self.graph_safe, size=size, random=self.random)
         for _ in range(self.epochs(len(X))):
@@ -122,7 +123,7 @@ class Trainer(Method):
                 step(batch)
 
     def step(self, X: Tensor, y: Tensor) -> None:
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad()
         self.loss(X, y).backward()
         self.before_step(X, y)
         self.optimiser.step()

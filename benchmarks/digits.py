@@ -1,0 +1,70 @@
+"""All methods on digits by `if2net run`: accuracy and processor seconds, each method in a process of one thread.
+
+The start of each process is part of its seconds; one command with all methods starts fewer. Processor seconds depend
+less on what else the machine does than seconds on a clock.
+
+usage: python benchmarks/digits.py [--only METHOD,...] [--runs 1] [--out FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from if2net.files import write_text
+from if2net.study.bench.results import environment
+from if2net.study.methods import METHODS
+
+SCENARIO = "digits-10/5"
+SHOWN = ("steps", "rate")  # settings of methods that train a network
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def run(method: str, runs: int) -> dict[str, Any]:
+    """Return the accuracy of a method, its settings, and the processor seconds of the command that runs it."""
+    variables = os.environ | dict.fromkeys(THREADS, "1")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "if2net", "run", SCENARIO, "-m", method, "--runs", str(runs), "--jobs", "1"]
+        before = processor_seconds()
+        subprocess.run([*command, "--out", folder, "--quiet"], check=True, env=variables)
+        seconds = processor_seconds() - before
+        results = json.loads((Path(folder) / "results.json").read_text())
+    settings = {key: results["settings"][method][key] for key in SHOWN if key in results["settings"][method]}
+    return {"accuracy": 100 * results["summary"][method]["acc_mean"], "processor_seconds": seconds, **settings}
+
+
+def processor_seconds() -> float:
+    """Return the processor time of all processes started so far, and of those that they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", help="names of methods, separated by commas")
+    parser.add_argument("--runs", type=int, default=1, help="seeds")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    methods = arguments.only.split(",") if arguments.only else [*METHODS]
+    entries = {}
+    for method in methods:
+        entries[method] = run(method, arguments.runs)
+        print(method, json.dumps(entries[method]), flush=True)
+    total = sum(entry["processor_seconds"] for entry in entries.values())
+    print(f"{total:.0f} processor seconds")
+    out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
+    if out is not None:
+        report = {"scenario": SCENARIO, "runs": arguments.runs, "environment": environment("cpu")}
+        report |= {"processor_seconds": total, "methods": entries}
+        write_text(out, json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
