@@ -7,14 +7,13 @@ import sys
 import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
-from contextlib import suppress
 from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from if2net.commands.answer import printable
+from if2net.commands.answer import drop, printable
 from if2net.commands.evaluate import evaluate
 from if2net.commands.export import export
 from if2net.commands.forget import forget
@@ -84,7 +83,7 @@ class Commands(TyperGroup):
         except OSError as error:  # also of --help, which invokes no command
             if error.errno is None:
                 raise
-            _drop_output()
+            drop(sys.stdout)
             place = error.filename or "A file or the output"
             raise OutputError(
                 f"{place} cannot be read or written ({error.strerror}); check the path, its permissions and the free "
@@ -116,6 +115,23 @@ class Commands(TyperGroup):
             raise IF2NetError("There is not enough memory; free some, or use a smaller width.") from error
 
 
+class Remarks(TextIOWrapper):
+    """The standard error stream. Remarks that it cannot take, such as progress, must not stop the work."""
+
+    def write(self, text: str, /) -> int:
+        try:
+            return super().write(text)
+        except OSError:
+            drop(self)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError:
+            drop(self)
+
+
 def _prepare_output() -> None:
     """Let closed streams drop what is printed, and escape characters that their encoding does not have."""
     for name in ("stdout", "stderr"):
@@ -124,12 +140,8 @@ def _prepare_output() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
         elif isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _drop_output() -> None:
-    """Send the rest of the output nowhere, because Python would try to write it again at the end."""
-    with suppress(OSError, ValueError):  # in a test, the output may be no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(sys.stderr, TextIOWrapper):
+        sys.stderr = Remarks(sys.stderr.buffer, sys.stderr.encoding, "backslashreplace", line_buffering=True)
 
 
 def _print_version(wanted: bool) -> None:

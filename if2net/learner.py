@@ -34,7 +34,7 @@ from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFile
 from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
-from if2net.membership import PLACES, add_members, are_repeated, no_members
+from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -466,6 +466,13 @@ class IF2Net:
             )
         if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
             raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")
+        assert other.decision is not None
+        has_room = self.decision is None or self.decision.total.have_room_for(other.decision.total)
+        if not has_room or not can_add(self._state.members, other._state.members):
+            raise InputError(
+                "Together, these two learners have more samples or larger values than a model can hold, so they "
+                "cannot be merged."
+            )
 
     def _check_learns(self) -> None:
         """Raise an error if this learner only predicts."""
@@ -789,6 +796,11 @@ class IF2Net:
         decision = rule(width, self.config.rule_config(), dtype, self._device)
         decision.restore({**tensors, **there})
         members = tensors["members"] if rule.exact else no_members()
+        total = decision.total
+        if (decision.learns and encoder.config.bias and not total.fit_ones()) or (
+            rule.exact and int(members.sum()) != total.samples + total.nameless
+        ):
+            raise ModelFileError("The numbers of its samples do not fit the rest.")
         self._replace(State(labels, encoder, tweaks, tasks=tasks, members=members), decision=decision)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -43,6 +43,11 @@ def add_members(table: Tensor, contents: Tensor, labels: Tensor, weights: Tensor
     table.scatter_add_(0, places, torch.ones_like(places, dtype=table.dtype))
 
 
+def can_add(table: Tensor, other: Tensor) -> bool:
+    """Return whether the sum of two tables has no place with more samples than fit."""
+    return int(table.max()) + int(other.max()) <= torch.iinfo(table.dtype).max
+
+
 def are_repeated(table: Tensor, new: Tensor) -> bool:
     """Return whether nearly all samples in the table `new` are in the other one, and chance does not explain it.
 

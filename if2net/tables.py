@@ -37,6 +37,12 @@ TOO_LARGE = (
     "The arrays would take more than 1 GiB of memory at once. Save them with fewer columns, as float32, and row by "
     "row with np.ascontiguousarray."
 )
+# Bytes of text that a group of rows of a Parquet file may hold. While they are read, they take about three times as
+# much memory.
+LARGEST_TEXTS = LARGEST_PIECE // 4
+# Bytes that each number of a long group of vectors takes in a Parquet file, at least. Equal numbers take almost none.
+LEAST_BYTES = 0.5
+DIFFERENT_LENGTHS = "The vectors of the column {!r} differ in length. Give all of them the same."
 # The label is the column with one of these names, in any case, unless another one is chosen.
 LABEL_NAMES = ("label", "class", "target", "y")
 # "007" and "1.0" stay text, because they would be written differently as numbers; so do numbers beyond 64 bits.
@@ -558,12 +564,38 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:
         for name in columns.names:
             _check_type(name, schema.field(name).type)
         for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            values = sum(group.column(place).num_values for place in range(group.num_columns))
-            if 8 * values * min(1, ROWS / max(1, group.num_rows)) > LARGEST_PIECE:  # zeros take no place in a file
-                raise InputError(TOO_LARGE)
+            _check_group(file.metadata.row_group(number), columns)
         for batch in file.iter_batches(batch_size=ROWS, columns=columns.names):
             yield _numpy_columns(batch)
+
+
+def _check_group(group: Any, columns: Columns) -> None:
+    """Raise an error, before anything is read, if a piece of a group of rows would take too much memory."""
+    chunks = [group.column(place) for place in range(group.num_columns)]
+    values = sum(chunk.num_values for chunk in chunks)
+    if 8 * values * min(1, ROWS / max(1, group.num_rows)) > LARGEST_PIECE:  # zeros take no place in a file
+        raise InputError(TOO_LARGE)
+    wanted = set(columns.names)
+    for chunk in chunks:
+        # Vectors have one or two names more, such as x.list.element.
+        paths = (chunk.path_in_schema.rsplit(".", more)[0] for more in range(3))
+        name = next((path for path in paths if path in wanted), None)
+        if name is None:
+            continue
+        if chunk.physical_type == "BYTE_ARRAY" and chunk.total_uncompressed_size > LARGEST_TEXTS:
+            raise InputError(
+                f"The column {name!r} holds {chunk.total_uncompressed_size:,} bytes of text in one group of rows. "
+                f"Shorten the texts to {LONGEST:,} characters, or save the table with a smaller row_group_size."
+            )
+        # A row is read whole, and a file can put nearly all values of a group into one row.
+        if chunk.num_values != group.num_rows * (chunk.num_values // max(1, group.num_rows)):
+            raise InputError(DIFFERENT_LENGTHS.format(name))
+        numbers, stored = chunk.num_values, chunk.total_compressed_size
+        if numbers > group.num_rows and 8 * numbers > LARGEST_PIECE and stored < numbers * LEAST_BYTES:
+            raise InputError(
+                f"The column {name!r} announces {numbers:,} numbers in {stored:,} bytes. Save the table with a "
+                "smaller row_group_size, such as 10,000."
+            )
 
 
 def _check_type(name: str, kind: Any) -> None:
@@ -602,7 +634,7 @@ def _numpy_columns(batch: Any) -> Arrays:
             column = column.cast("float64")
         if types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type):
             if len(compute.unique(compute.list_value_length(column))) > 1 or column.null_count:
-                raise InputError(f"The vectors of the column {name!r} differ in length. Give all of them the same.")
+                raise InputError(DIFFERENT_LENGTHS.format(name))
             arrays[name] = column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
         else:
             arrays[name] = column.to_numpy(zero_copy_only=False)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import pytest
 from command_line import if2net
@@ -167,6 +168,51 @@ def test_an_output_that_cannot_be_written_is_one_sentence(words, tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("Error: A file or the output cannot be read or written (No space left on device)")
     assert done.stderr.count("\n") == 1
+
+
+LEARN = ["learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu"]
+CHANGES = {
+    "learn": ["learn", "m.if2", "t.csv", "--force"],
+    "rename": ["rename", "m.if2", "a", "c"],
+    "forget": ["forget", "m.if2", "--class", "a"],
+    "undo": ["undo", "m.if2"],
+    "fork": ["fork", "m.if2", "other.if2"],
+    "export": ["export", "m.if2", "other.if2", "--predict-only"],
+}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("words", [*CHANGES.values(), [*CHANGES["learn"], "--json"]], ids=" ".join)
+def test_a_change_that_cannot_be_announced_is_a_success(words, tmp_path, monkeypatch, capfd):
+    """A script that sees an error would make the change a second time."""
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
+    for earlier in (LEARN, CHANGES["learn"]):
+        assert CliRunner().invoke(app, earlier).exit_code == 0
+    name = "other.if2" if "other.if2" in words else "m.if2"
+    before = Path("m.if2").read_bytes()
+    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", full)
+        app(words, standalone_mode=False)
+    assert Path(name).read_bytes() != before
+    sentence = f"Warning: {name} has been written, but the answer could not be printed (No space left on device).\n"
+    assert capfd.readouterr().err.endswith(sentence)
+
+
+def test_a_change_whose_reader_has_left_is_a_success(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
+    process = subprocess.Popen([*COMMAND, *LEARN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    process.stdout.close()
+    assert b"Warning" not in process.stderr.read()
+    assert (process.wait(), (tmp_path / "m.if2").exists()) == (0, True)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_progress_that_cannot_be_written_does_not_stop_the_work(tmp_path):
+    (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *LEARN], stdout=subprocess.PIPE, stderr=full, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout.startswith(b"Learned 20 samples")) == (0, True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")

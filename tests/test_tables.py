@@ -6,6 +6,7 @@ import sys
 import time
 import tracemalloc
 import zipfile
+from contextlib import contextmanager
 from decimal import Decimal
 
 import numpy as np
@@ -60,6 +61,18 @@ def write(folder, ending, rows=50):
             np.save(folder / "kinds.npy", kinds)
             return path, str(folder / "kinds.npy")
     return path, "kind"
+
+
+@contextmanager
+def counted_memory():
+    """Give a memory pool of Arrow that knows the most it has held."""
+    usual = pyarrow.default_memory_pool()
+    counting = pyarrow.proxy_memory_pool(usual)
+    pyarrow.set_memory_pool(counting)
+    try:
+        yield counting
+    finally:
+        pyarrow.set_memory_pool(usual)
 
 
 # ---------------------------------------------------------------------- columns
@@ -424,6 +437,48 @@ def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
             table_to_learn(tmp_path / "v.parquet")
 
 
+@pytest.mark.parametrize("mean", ["whole", "broken"])
+def test_a_long_vector_among_short_ones_is_refused_before_it_is_read(mean, tmp_path):
+    """The metadata only have the mean length of a group of rows. Equal numbers take no room in the file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows, long = 1 << 16, 1 << 20
+    lengths = [4] * (rows - 1) + [long + 4 if mean == "whole" else long + 5]
+    ends = np.cumsum([0, *lengths])
+    vectors = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.zeros(ends[-1], np.float32)))
+    parquet.write_table(pa.table({"v": vectors, "label": ["a", "b"] * (rows // 2)}), tmp_path / "v.parquet")
+    sentence = "announces 1,310,720 numbers in" if mean == "whole" else "differ in length"
+    with pytest.MonkeyPatch.context() as patch, counted_memory() as counting:
+        patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 23)
+        with pytest.raises(InputError, match=rf"v\.parquet: .*column 'v' {sentence}"):
+            list(table_to_learn(tmp_path / "v.parquet"))
+    assert counting.max_memory() < 1 << 20
+
+
+def test_a_group_of_long_vectors_is_read_where_the_file_holds_as_much(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(3 * ROWS, 8))
+    pd.DataFrame({"x": list(X), "label": ["a", "b", "c"] * ROWS}).to_parquet(tmp_path / "t.parquet")
+    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * X.size // 2)
+    np.testing.assert_array_equal(np.vstack([X for X, _ in table_to_learn(tmp_path / "t.parquet")]), X)
+
+
+def test_a_huge_text_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({"x": [1.0, 2.0], "label": ["a", "b" * (1 << 24)]})
+    parquet.write_table(table, tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
+    assert (tmp_path / "t.parquet").stat().st_size < 10_000
+    monkeypatch.setattr("if2net.tables.LARGEST_TEXTS", 1 << 23)
+    with (
+        counted_memory() as counting,
+        pytest.raises(InputError, match=r"column 'label' holds 16,777,\d+ bytes of text"),
+    ):
+        table_to_learn(tmp_path / "t.parquet")
+    assert counting.max_memory() < 1 << 20
+
+
 @pytest.mark.parametrize("column", ["x", "label"])
 @pytest.mark.parametrize("kind", ["binary", "large_binary", "large_string", "vectors"])
 def test_a_long_value_of_a_small_parquet_file_is_not_copied_to_every_row(column, kind, tmp_path):
@@ -437,14 +492,8 @@ def test_a_long_value_of_a_small_parquet_file_is_not_copied_to_every_row(column,
     columns = {"x": np.arange(ROWS), "label": ["a", "b"] * (ROWS // 2)} | {column: pa.array([value] * ROWS, type_)}
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
     assert (tmp_path / "t.parquet").stat().st_size < 1 << 17
-    usual = pa.default_memory_pool()
-    counting = pa.proxy_memory_pool(usual)
-    pa.set_memory_pool(counting)
-    try:
-        with pytest.raises(InputError, match=rf"t\.parquet: .*'{column}'"):
-            table_to_learn(tmp_path / "t.parquet")
-    finally:
-        pa.set_memory_pool(usual)
+    with counted_memory() as counting, pytest.raises(InputError, match=rf"t\.parquet: .*'{column}'"):
+        table_to_learn(tmp_path / "t.parquet")
     assert counting.max_memory() < 10 << 20
 
 

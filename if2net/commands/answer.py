@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,13 +28,37 @@ QuietOption = Annotated[
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def answer(lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool) -> None:
-    """Print the lines, or the values as JSON."""
-    if as_json:
-        typer.echo(json.dumps(values))
-    elif not quiet:
-        for line in lines:
-            typer.echo(printable(line))
+def answer(
+    lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool, written: Path | None = None
+) -> None:
+    """Print the lines, or the values as JSON.
+
+    `written` is the file that the command has changed. Then an output that cannot be written is only a warning: after
+    an error, users and scripts would do the work a second time.
+    """
+    try:
+        if as_json:
+            typer.echo(json.dumps(values))
+        elif not quiet:
+            for line in lines:
+                typer.echo(printable(line))
+        sys.stdout.flush()
+    except OSError as error:
+        if written is None:
+            raise
+        drop(sys.stdout)
+        if not isinstance(error, BrokenPipeError):  # a reader such as `head` has seen enough
+            typer.echo(
+                f"Warning: {printable(str(written))} has been written, but the answer could not be printed "
+                f"({error.strerror}).",
+                err=True,
+            )
+
+
+def drop(stream: IO[str]) -> None:
+    """Send the rest of a stream nowhere, because Python would try to write it again at the end."""
+    with suppress(OSError, ValueError):  # in a test, the stream may be no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def screen(*, quiet: bool, stderr: bool = True) -> Console:

@@ -55,4 +55,10 @@ def export(
         to_onnx(net, out, backbone=backbone)
     before, after = model.stat().st_size, out.stat().st_size
     line = f"{out} has {after / 1e6:.1f} MB, and {model} has {before / 1e6:.1f} MB."
-    answer([line], model_values(model, net) | {"out": str(out), "bytes": after}, as_json=as_json, quiet=quiet)
+    answer(
+        [line],
+        model_values(model, net) | {"out": str(out), "bytes": after},
+        as_json=as_json,
+        quiet=quiet,
+        written=out,
+    )

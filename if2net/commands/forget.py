@@ -72,5 +72,5 @@ def forget(
         f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
     ]
     values = {"forgotten": before - net.samples, "removed_classes": removed, "left_out": list(left_out.values())}
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
     print_left_out(left_out, console)

@@ -47,7 +47,7 @@ def draw(
     with replacing(out) as temporary:
         picture.save(temporary, "PNG", optimize=True, pnginfo=text)
     line = f"Wrote {classes * each:,} drawings of {classes:,} classes to {out}."
-    answer([line], {"out": str(out), "drawings": classes * each}, as_json=as_json, quiet=quiet)
+    answer([line], {"out": str(out), "drawings": classes * each}, as_json=as_json, quiet=quiet, written=out)
 
 
 @innate.command()
@@ -84,4 +84,4 @@ def train(
         network = training.train(plan, course, drawings, place, show, teacher)
     digest = weights.write(out, network, drawings.recipe, course)
     line = f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}."
-    answer([line], {"out": str(out), "hash": digest}, as_json=as_json, quiet=quiet)
+    answer([line], {"out": str(out), "hash": digest}, as_json=as_json, quiet=quiet, written=out)

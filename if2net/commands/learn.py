@@ -110,7 +110,7 @@ def learn(
     ]
     values = {"learned": net.samples - before, "new_classes": new}
     values |= {"left_out": list(left_out.values()), "notices": notices}
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
     pictures.print_left_out(left_out, console)
 
 

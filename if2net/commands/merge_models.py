@@ -37,7 +37,7 @@ def fork(
         _check_new(out, force)
         net.save(out)
     line = f"{out} has learned nothing yet. Let it learn, then join it with {model}: if2net merge-models."
-    answer([line], model_values(out, net), as_json=as_json, quiet=quiet)
+    answer([line], model_values(out, net), as_json=as_json, quiet=quiet, written=out)
 
 
 def merge_models(
@@ -80,7 +80,7 @@ def merge_models(
                 raise InputError(f"{path} cannot be joined with the models before it. {error}") from error
         save_solved(net, out)
     lines.append(f"{out} now has {len(net.classes):,} classes from {net.samples:,} samples.")
-    answer(lines, model_values(out, net), as_json=as_json, quiet=quiet)
+    answer(lines, model_values(out, net), as_json=as_json, quiet=quiet, written=out)
 
 
 def _check_new(path: Path, force: bool) -> None:

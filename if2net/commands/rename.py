@@ -40,7 +40,13 @@ def rename(
         net.rename(pairs)
         net.save(model)
     lines = [f"Renamed {old} to {new}." for old, new in pairs.items()]
-    answer(lines, model_values(model, net) | {"renamed": list(pairs.items())}, as_json=as_json, quiet=quiet)
+    answer(
+        lines,
+        model_values(model, net) | {"renamed": list(pairs.items())},
+        as_json=as_json,
+        quiet=quiet,
+        written=model,
+    )
 
 
 def _labels(names: list[str], classes: list[Any]) -> list[Any]:

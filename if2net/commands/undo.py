@@ -47,4 +47,4 @@ def undo(
         f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
     ]
     values = {"taken_back": now.samples - net.samples}
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
+    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)

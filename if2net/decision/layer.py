@@ -218,6 +218,9 @@ class DecisionLayer(ABC):
             part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
         self.total.nameless, self.held.nameless = nameless
         self._restore_weights(tensors.get("weights"))
+        squares, weight = self.total.trace, self.total.weight
+        if not (self.total.are_possible(squares, weight) and self.held.are_possible(squares, weight)):
+            raise ModelFileError("Its sums G and Q are not those of any samples.")
         self._changed()
         self._temperature = float(tensors["temperature"]) if "temperature" in tensors else None
 

@@ -18,6 +18,12 @@ MOST_SAMPLES = 2**40
 MOST_WEIGHT = MOST_SAMPLES * LARGEST_WEIGHT
 # Fewer samples than this wait until there are as many: a one that is added to 2²⁴ in float32 is lost in rounding.
 TOGETHER = 128
+# Forgetting leaves rounding errors behind that are less than this share of the squares of all that remains.
+SLACK = 0.1
+# Rounding errors of this many forgotten samples in the sums of a feature that is always one are no sign of damage.
+MOST_FORGOTTEN = 2**34
+# Bounds of sums in a file, as a power of the largest number: the squares of the largest inputs stay below.
+LARGEST_EXPONENT = 0.9
 # Statistics at least this wide have no memory for a copy of G.
 WIDE = 2048
 
@@ -241,9 +247,10 @@ class Statistics:
     @staticmethod
     def contents(prefix: str, width: int, classes: int, dtype: torch.dtype) -> Contents:
         """Return what a file holds of statistics of this size: `tensors`, and of G one triangle."""
+        most = largest_sum(dtype)
         return {
-            f"{prefix}.G": Part((width * (width + 1) // 2,), dtype),
-            f"{prefix}.Q": Part((width, classes), dtype),
+            f"{prefix}.G": Part((width * (width + 1) // 2,), dtype, least=-most, most=most),
+            f"{prefix}.Q": Part((width, classes), dtype, least=-most, most=most),
             f"{prefix}.counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
         }
 
@@ -252,6 +259,32 @@ class Statistics:
         self._G, self._Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
         self.weights = self.counts.double()
         self._waiting = []
+
+    def are_possible(self, squares: float, weight: float) -> bool:
+        """Return whether samples of these weights can have these sums, apart from the rounding of forgotten ones.
+
+        `squares` and `weight` are the trace of G and the weight of all samples, of which these may be a part. No
+        entry of VᵀV is above its trace, none of its diagonal is negative, and ‖Vᵀy‖² ≤ ‖V‖²‖y‖².
+        """
+        if len(self._G) and self.classes:
+            lowest, highest = (float(end) for end in torch.aminmax(self._G))
+            if max(-lowest, highest) > (1 + SLACK) * squares or float(self._G.diagonal().min()) < -SLACK * squares:
+                return False
+        lengths = torch.linalg.vector_norm(self._Q.double(), dim=0)
+        return bool((lengths <= ((1 + SLACK) * squares * (self.weights + SLACK * weight)).clamp(min=0).sqrt()).all())
+
+    def have_room_for(self, other: Statistics) -> bool:
+        """Return whether the sum of both is within the bounds of a file."""
+        samples = self.samples + self.nameless + other.samples + other.nameless
+        weight = self.weight + self.nameless_weight + other.weight + other.nameless_weight
+        most = largest_sum(self._Q.dtype)
+        return samples <= MOST_SAMPLES and weight <= MOST_WEIGHT and self.trace + other.trace <= most
+
+    def fit_ones(self) -> bool:
+        """Return whether the last feature can be one in all samples, so that its sums are the weights."""
+        slack = SLACK * self.weights + torch.finfo(self._Q.dtype).eps * MOST_FORGOTTEN
+        together = abs(float(self._G[-1, -1]) - self.weight) <= float(slack.sum()) if len(self._G) else True
+        return together and bool(((self._Q[-1].double() - self.weights).abs() <= slack).all())
 
     def _derived(self, G: Tensor, Q: Tensor, features: int | None) -> Statistics:
         """Return statistics of the same samples with another G and Q."""
@@ -298,6 +331,11 @@ class Statistics:
         self._Q = _with_class_sums(self._Q, rows, sign)  # first, while V is in the cache
         if len(self._G):
             self._G = _with_gram(self._G, rows, sign)
+
+
+def largest_sum(dtype: torch.dtype) -> float:
+    """Return the largest entry of G and Q that a file may have."""
+    return float(torch.finfo(dtype).max ** LARGEST_EXPONENT)
 
 
 def _where_counted(weights: Tensor, counts: Tensor) -> Tensor:

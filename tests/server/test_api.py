@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from if2net import modelfile
 from if2net.learner import IF2Net
 
 
@@ -149,6 +150,11 @@ def test_a_downloaded_model_has_everything_and_can_be_merged_back(client, more, 
     damaged = bytearray(path.read_bytes())
     damaged[-10] ^= 1
     assert "checksum" in client.post("/v1/merge", content=bytes(damaged)).json()["error"]
+    tensors, header = modelfile.read(path)
+    modelfile.write(path, tensors | {"total.G": tensors["total.G"] * -1}, header | {"identity": "another"})
+    refused = client.post("/v1/merge", content=path.read_bytes())
+    assert (refused.status_code, "not those of any samples" in refused.json()["error"]) == (422, True)
+    assert counts(client)["dog"] == 30
 
 
 def test_an_empty_model_says_that_it_has_learned_nothing(tmp_path, served):

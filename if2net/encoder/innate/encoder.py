@@ -43,6 +43,7 @@ class InnateConfig:
     flips: bool = True
     nodes: int = 0
     tweaked: ClassVar[bool] = False
+    bias: ClassVar[bool] = True
 
     @classmethod
     def of(cls, name: str, shape: Shape, flips: bool | None, nodes: int | None = None) -> InnateConfig:
