@@ -14,6 +14,7 @@ import uvicorn
 
 from if2net.errors import OutputError
 from if2net.server.app import create_app
+from if2net.server.connection import Connection
 from if2net.server.service import Service
 from if2net.server.settings import Settings
 
@@ -79,7 +80,7 @@ def _prepared(
         address = _address(bound, settings)
         config = uvicorn.Config(
             create_app(service),
-            http="httptools",
+            http=Connection.waiting(settings.head_seconds),
             ws="none",
             log_config=None,
             access_log=False,
