@@ -1,12 +1,15 @@
 """Connections of clients that send their requests slowly, not at all, or with too much around them."""
 
+import asyncio
 import json
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from if2net.server import Settings, serving
+from if2net.server.running import _bound
 
 HEAD = b"GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\n"
 READY = b'{"ready":true}'
@@ -117,6 +120,28 @@ def test_a_long_head_is_refused_with_a_sentence(connect):
     head, _, body = until_closed(connection).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 431 ")
     assert len(json.loads(body)["error"].split()) > 3
+
+
+def test_small_answers_are_sent_at_once():
+    """asyncio turns Nagle's algorithm off for sockets that it knows to be TCP's."""
+
+    async def option():
+        found = asyncio.get_running_loop().create_future()
+
+        def accept(_, writer):
+            accepted = writer.get_extra_info("socket")
+            found.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        bound = _bound(Settings(port=0))
+        async with await asyncio.start_server(accept, sock=bound):
+            _, writer = await asyncio.open_connection(*bound.getsockname())
+            value = await found
+            writer.close()
+        return value
+
+    with ThreadPoolExecutor(1) as thread:  # in this one, the browser of other tests may have an event loop
+        assert thread.submit(lambda: asyncio.run(option())).result()
 
 
 def test_what_is_not_http_is_refused_with_a_sentence(connect):
