@@ -150,12 +150,13 @@ def _tokens(file: Path | None) -> tuple[str | None, str | None]:
     from if2net.errors import ConfigurationError
 
     if file is None:
-        return os.environ.get(TOKENS["write"]) or None, os.environ.get(TOKENS["read"]) or None
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"The tokens cannot be read from {file} ({error}); check the file.") from error
-    write, read = (line.strip() for line in [*lines, "", ""][:2])
-    if not write:
-        raise ConfigurationError(f"{file} has no token in its first line; write one there.")
-    return write, read or None
+        write, read = (os.environ.get(name, "").strip() for name in TOKENS.values())
+    else:
+        try:
+            lines = file.read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"The tokens cannot be read from {file} ({error}); check the file.") from error
+        write, read = (line.strip() for line in [*lines, "", ""][:2])
+        if not write:
+            raise ConfigurationError(f"{file} has no token in its first line; write one there.")
+    return write or None, read or None

@@ -298,7 +298,10 @@ class Analytic(DecisionLayer):
         # small.
         fitting, held = self._parts()
         alpha = absolute_ridge(fitting.G, self.ridge, fitting.features)
-        return temperature(solve(fitting.G, fitting.Q, alpha), held)
+        try:
+            return temperature(solve(fitting.G, fitting.Q, alpha), held)
+        except NumericalError:  # nearly everything is held out, and the rest of G is rounding
+            return super()._fit_temperature()
 
     def _changed(self) -> None:
         super()._changed()

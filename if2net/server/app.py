@@ -13,6 +13,7 @@ from typing import Annotated, Any, BinaryIO
 
 from fastapi import FastAPI, Path, Query
 from fastapi.exceptions import RequestValidationError
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -49,6 +50,21 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
 PIECE = 1 << 20
 
 logger = logging.getLogger("if2net.server")
+
+
+class _Label(Convertor[str]):
+    """Any text in an address. Starlette's `path` ends at a line break, which a label may have."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("label", _Label())
 
 
 def create_app(service: Service) -> ASGIApp:
@@ -206,7 +222,9 @@ def _add_classes(app: FastAPI, desk: Desk) -> None:
         published = service.published
         return JSONResponse({"version": published.version, "classes": _classes(published.classes)})
 
-    @app.patch("/v1/classes/{name:path}", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.NEW_NAME)
+    changed: dict[int | str, dict[str, Any]] = {200: {"model": schemas.Changed}}
+
+    @app.patch("/v1/classes/{name:label}", responses=changed, openapi_extra=schemas.NEW_NAME)
     async def rename(request: Request, name: Annotated[str, Path()]) -> Response:
         """Give a class another name."""
         async with desk.intake.body(request) as body:
@@ -216,7 +234,7 @@ def _add_classes(app: FastAPI, desk: Desk) -> None:
         check_label(value["name"], service.settings)
         return JSONResponse(await desk.change(request, RENAME, [name, value["name"]]))
 
-    @app.delete("/v1/classes/{name:path}", responses={200: {"model": schemas.Changed}})
+    @app.delete("/v1/classes/{name:label}", responses=changed)
     async def forget_class(request: Request, name: Annotated[str, Path()]) -> Response:
         """Forget a class without its samples: all but the scatter of its samples around their mean."""
         return JSONResponse(await desk.change(request, FORGET_CLASS, [name]))

@@ -14,6 +14,7 @@ import uvicorn
 
 from if2net.errors import OutputError
 from if2net.server.app import create_app
+from if2net.server.connection import Connection
 from if2net.server.service import Service
 from if2net.server.settings import Settings
 
@@ -79,7 +80,7 @@ def _prepared(
         address = _address(bound, settings)
         config = uvicorn.Config(
             create_app(service),
-            http="httptools",
+            http=Connection.waiting(settings.head_seconds),
             ws="none",
             log_config=None,
             access_log=False,
@@ -108,7 +109,7 @@ def _bound(settings: Settings) -> socket.socket:
     """Take the port before the model is loaded, so that a port in use is noticed at once."""
     try:
         info = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(info[0], info[1])
+        bound = socket.socket(*info[:3])  # without the protocol, asyncio leaves out TCP_NODELAY: 40 ms per answer
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(info[4])
     except OSError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from if2net.errors import ConfigurationError
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -39,6 +41,7 @@ class Settings:
     # Limits.
     body_bytes: int = 64 << 20
     bodies_bytes: int = 256 << 20  # of all requests together
+    head_seconds: float = 20.0  # for the head of a request to arrive
     body_seconds: float = 60.0  # for a body to arrive
     pixels: int = 40_000_000  # of a picture
     samples: int = 10_000  # of a request
@@ -46,6 +49,13 @@ class Settings:
     label_length: int = 200
     waiting: int = 1_000  # changes that wait
     requests_per_second: float = 500.0  # of a client; 0: no limit
+
+    def __post_init__(self) -> None:
+        for token in (self.write_token, self.read_token):
+            if token is not None and not (token.isascii() and token.isprintable() and token == token.strip()):
+                raise ConfigurationError(
+                    "A token must consist of letters, digits and signs of ASCII: headers hold no others."
+                )
 
     @property
     def is_loopback(self) -> bool:

@@ -241,3 +241,11 @@ def test_a_chosen_ridge_that_is_too_small_for_the_rounding_of_G_is_raised():
     layer.total.G[3, 3] = -10 * chosen * layer.total.G[0, 0]  # as if by rounding
     assert bool(torch.isfinite(layer.beta).all())
     assert layer.ridge > chosen
+
+
+def test_a_temperature_is_found_where_rounding_is_all_that_is_left_beside_held_out_samples():
+    layer = Analytic(4, RuleConfig(), torch.float32, "cpu")
+    layer.grow(2)
+    layer.add(torch.eye(4).repeat(100, 1), torch.arange(400) % 2, torch.arange(400) < 6)
+    layer.total.G[3, 3] = 0.5  # as if by rounding; the held-out samples have 1
+    assert 0 < layer.temperature < 100

@@ -166,3 +166,10 @@ def test_logs_have_no_contents(client, caplog):
     assert "POST /v1/learn 200" in text
     for secret in ("secret", "1.234567", "write"):
         assert secret not in text
+
+
+@pytest.mark.parametrize("token", ["ключ", "a\nb", "a\x00", " a"])
+def test_tokens_that_no_header_can_hold_are_refused_at_the_start(token):
+    for field in ("write_token", "read_token"):
+        with pytest.raises(ValueError, match="ASCII"):
+            Settings(**{field: token})

@@ -2,6 +2,7 @@
 
 import io
 import time
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -286,3 +287,14 @@ def test_rows_that_are_pictures_themselves_are_never_logged(tmp_path, served):
         assert IF2Net.load(path, "cpu").samples == 24
         assert learn(client, rows, [0, 1, 0, 1], key="k").json()["version"] == 1
         assert not client.get("/v1/model/info").json()["can_undo"]
+
+
+@pytest.mark.parametrize("name", ["a/b", "a\nb", "b\n", "a?b#c", "../x", "😀", " x ", "__proto__", "a\x00b"])
+def test_classes_of_any_name_are_renamed_and_forgotten(client, more, name):
+    learn(client, more[0][:3], [name] * 3)
+    address = f"/v1/classes/{quote(name, safe='')}"
+    assert client.patch(address, json={"name": "other"}).status_code == 200
+    client.post("/v1/undo")
+    assert counts(client)[name] == 3
+    assert client.delete(address).status_code == 200
+    assert name not in counts(client)

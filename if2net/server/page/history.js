@@ -16,7 +16,7 @@ function line(entry) {
   const text = sentence(entry);
   return make(
     "li", { class: entry.undone ? "undone" : null },
-    make("span", {}, entry.undone ? make("s", {}, text) : text, entry.undone ? " taken back" : ""),
+    make("span", {}, entry.undone ? make("s", {}, text) : text, entry.undone ? " (undone)" : ""),
     make("time", { class: "soft", datetime: time.toISOString() }, time.toLocaleString([], { dateStyle: "short", timeStyle: "short" })),
   );
 }
@@ -30,7 +30,7 @@ function sentence({ operation, labels, samples }) {
     "forget-class": `${names} forgotten`,
     rename: `${labels?.[0]} renamed to ${labels?.[1]}`,
     merge: "another model merged",
-    undo: "the change before taken back",
+    undo: "a change undone",
   };
   return sentences[operation] ?? `${operation} ${names}`;
 }
@@ -43,7 +43,7 @@ export function startHistory() {
     try {
       if (last?.operation === "rename") renamed(String(last.labels[1]), String(last.labels[0]));
       await change("POST", "v1/undo", {}, "undo");
-      announce("The last step was taken back.");
+      announce("The last step was undone.");
     } catch (error) {
       if (last?.operation === "rename") renamed(String(last.labels[0]), String(last.labels[1]));
       say(find("header-message"), error.message, { error: true });

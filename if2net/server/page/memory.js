@@ -17,10 +17,15 @@ const added = new Map(); // class → number of pictures that were added in this
 const marks = new Set(); // what is set aside, by content: the same file may be added again
 
 /** The counts of this model: `steps` of `{version, what, counts: {class: [right, all]}}`, and `colours` of the classes. */
-let record = { steps: [], colours: {} };
+let record = { steps: [], colours: byName() };
 let loaded = null; // the name of the model whose record this is
 
 export const steps = () => record.steps;
+
+/** An object for values by the names of classes. It has no prototype: a class may be called “constructor”. */
+function byName(values = {}) {
+  return Object.assign(Object.create(null), values);
+}
 
 /** Load the counts of the model when its name is known. */
 export function load() {
@@ -28,7 +33,8 @@ export function load() {
   if (loaded === name) return;
   loaded = name;
   try {
-    record = JSON.parse(localStorage.getItem(stored())) ?? record;
+    const known = JSON.parse(localStorage.getItem(stored())) ?? record;
+    record = { steps: known.steps.map((step) => ({ ...step, counts: byName(step.counts) })), colours: byName(known.colours) };
   } catch {
     // A record that cannot be read begins again.
   }
@@ -123,7 +129,7 @@ export async function measure(what, done) {
 async function counted(what) {
   const known = [...aside].filter(([name]) => learnedClass(name)); // a class that could not be learned has no share yet
   const questions = known.flatMap(([name, pictures]) => pictures.map((blob) => ({ name, blob })));
-  const counts = {};
+  const counts = byName();
   let version = model.info.version;
   for (let start = 0; start < questions.length; start += GROUP) {
     if (waiting !== null) return null;

@@ -16,7 +16,7 @@ export class ServiceError extends Error {
 export function takeTokenFromAddress() {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given === null) return;
-  sessionStorage.setItem(STORED_TOKEN, given);
+  if (/^[ -~]+$/.test(given)) sessionStorage.setItem(STORED_TOKEN, given); // headers hold no other characters
   history.replaceState(null, "", location.pathname + location.search);
 }
 
@@ -101,7 +101,7 @@ function askForToken(error, refused) {
   asking ??= new Promise((resolve, reject) => {
     const dialog = find("token-dialog");
     const form = find("token-form");
-    find("token-reason").textContent = refused ? error.message : "The server lets in who has its token.";
+    find("token-reason").textContent = refused ? error.message : "This server asks for a token.";
     find("token-field").value = "";
     form.onsubmit = () => {
       sessionStorage.setItem(STORED_TOKEN, find("token-field").value.trim());

@@ -235,7 +235,7 @@ class Card {
   async #forget() {
     const name = this.#name;
     if (this.#learned) {
-      if (!(await confirmed(`Forget ${name}?`, `The model will not answer “${name}” any more. Undo brings it back for some minutes. After that, learning it again needs pictures: none are kept.`, "Forget"))) return;
+      if (!(await confirmed(`Forget ${name}?`, `The model will not answer “${name}” any more. You can undo this for some minutes. After that, it must be taught again: no pictures are kept.`, "Forget"))) return;
       try {
         await change("DELETE", `v1/classes/${encodeURIComponent(name)}`, {}, `${name} forgotten`);
       } catch (error) {
@@ -262,7 +262,8 @@ const newGroup = (leftOut = []) => ({ key: newKey(), pictures: [], bytes: 0, lef
 /** Sentences about files that cannot be learned. */
 function reasons(leftOut) {
   const more = leftOut.length - REASONS;
-  const some = leftOut.slice(0, REASONS).map(({ name, reason }) => `${name}: ${reason}`);
+  // The reasons of the service begin with the name.
+  const some = leftOut.slice(0, REASONS).map(({ name, reason }) => (reason.startsWith(name) ? reason : `${name}: ${reason}`));
   return more > 0 ? [...some, `And ${counted(more, "file")} more.`] : some;
 }
 

@@ -171,6 +171,7 @@ function openCorrection() {
   find("right-class").replaceChildren(...others.map((name) => make("option", {}, name)), make("option", { value: NEW }, "Something new"));
   showNewName();
   find("right-class").focus();
+  find("correction").scrollIntoView({ block: "nearest" }); // its button, too
 }
 
 const isNew = () => find("right-class").selectedIndex === find("right-class").options.length - 1;

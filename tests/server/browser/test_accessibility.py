@@ -77,9 +77,37 @@ def test_axe_finds_nothing_serious(visit, taught, draw, findings):
     assert found == {place: [] for place in found}
 
 
-def test_a_phone_shows_everything_without_scrolling_sideways(visit, taught):
-    page = visit(taught, size=SCREENS["phone"])
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+MANY = {
+    "steps": [
+        {"version": 1, "what": f"4 pictures of {step}", "counts": {f"a class {name}": [1, 1] for name in range(12)}}
+        for step in range(12)
+    ],
+    "colours": {},
+}
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_nothing_is_wider_than_the_screen(visit, taught, screen):
+    page = visit(taught, size=SCREENS[screen])
+    page.evaluate("counts => localStorage.setItem('if2net-counts:things', JSON.stringify(counts))", MANY)
+    page.reload()
+    page.get_by_text("Show the numbers").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= SCREENS[screen][0]
+    panel, chart = (page.locator(place).bounding_box() for place in ("#remember .panel", "#chart"))
+    assert chart["x"] + chart["width"] < panel["x"] + panel["width"]
+
+
+def test_the_answer_stays_in_sight_and_covers_nothing(visit, taught, draw):
+    page = visit(taught, size=(1280, 500))
+    page.get_by_label("Choose a picture to try").set_input_files(draw("mug", 1, start=90))
+    page.get_by_role("button", name="That is wrong").click()
+    page.get_by_role("button", name="Learn it").scroll_into_view_if_needed()
+    for place in ("#teach", "#remember", "#changes"):
+        page.locator(place).scroll_into_view_if_needed()
+        box, beside = page.locator("#try").bounding_box(), page.locator(place).bounding_box()
+        assert beside["x"] + beside["width"] <= box["x"]
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 500
 
 
 def test_fingers_hit_every_control(visit, taught):

@@ -148,7 +148,7 @@ def test_a_wrong_token_is_asked_for_and_nothing_is_learned_without_it(visit, ser
     expect(dialog).to_be_visible()
     assert service.classes() == {}
     dialog.get_by_label("Token").fill("a-token-for-writing")
-    dialog.get_by_role("button", name="Go on").click()
+    dialog.get_by_role("button", name="Continue").click()
     expect(card(page, "mug")).to_contain_text("2 pictures learned")
 
 
@@ -165,13 +165,41 @@ def test_a_file_that_is_no_picture_is_said_in_words(visit, service, draw):
     notes = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"a mug"}
     teach(page, "mug", [*draw("mug", 2), damaged, notes])
     message = card(page, "mug").get_by_role("status")
-    expect(message).to_contain_text("damaged.png")
     expect(message).to_contain_text("notes.txt: It is not a picture.")
+    assert message.text_content().count("damaged.png") == 1
     assert service.classes() == {"mug": 2}
 
     teach(page, "leaf", [damaged])  # none is left to learn
     expect(card(page, "leaf").get_by_role("status")).to_contain_text("damaged.png")
     assert service.classes() == {"mug": 2}
+
+
+NAMES = ["<img src=x onerror=alert(1)>", "</script>", "constructor", "__proto__", "日本語 😀", "a/b?c#d", "x" * 200]
+
+
+def test_classes_of_any_name_are_shown_as_text(visit, service, draw):
+    page = visit(service)
+    dialogs = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    for number, name in enumerate(NAMES):
+        teach(page, name, draw("mug", 5, start=10 * number))
+        expect(card(page, name).locator("..")).to_have_class(re.compile(r"colour-[1-8]$"))
+    assert set(service.classes()) == set(NAMES)
+    expect(page.locator("#chart .strip-name")).to_have_count(1 + len(NAMES))
+    for name in NAMES:
+        expect(strip(page, name).locator("b")).to_have_text(re.compile(r"\d+\s%"))
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.reload()
+    for name in NAMES:
+        expect(card(page, name)).to_contain_text("4 pictures learned")
+        expect(card(page, name).locator("..")).to_have_class(re.compile(r"colour-[1-8]$"))
+    card(page, "a/b?c#d").get_by_role("button", name="Rename").press("Enter")
+    page.keyboard.type("toString")
+    page.keyboard.press("Enter")
+    expect(card(page, "toString")).to_contain_text("4 pictures learned")
+    forget(page, NAMES[0])
+    assert set(service.classes()) == {"toString", *NAMES[1:]} - {"a/b?c#d"}
+    assert dialogs == []
 
 
 def test_a_correction_is_learned_by_its_id(visit, service, draw):
