@@ -1,7 +1,11 @@
 """Small data, small models, and a guard that a model stays unchanged."""
 
+import os
 import signal
 from contextlib import contextmanager
+
+# Threads of torch that wait must not spin: they would take the cores from other tests. It is read when torch loads.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import pytest
