@@ -92,7 +92,7 @@ def test_a_class_that_the_model_does_not_know_counts_as_wrong(birds, tmp_path):
     assert answer["unknown_classes"] == ["red"]
     assert answer["accuracy"] == pytest.approx(2 / 3)
     assert len(answer["left_out"]) == 1
-    assert "'red' is no class of the model" in if2net("evaluate", birds, tmp_path / "test")
+    assert "'red' is not a class of the model" in if2net("evaluate", birds, tmp_path / "test")
 
 
 def test_evaluating_changes_no_model(folder):

@@ -107,7 +107,7 @@ def test_a_model_that_another_program_has_put_there_is_not_replaced(folder):
     if2net("learn", folder / "low.if2", folder / "high.csv")
     if2net("learn", folder / "other.if2", folder / "high.csv", "--set", "width=60", "--device", "cpu")
     shutil.copy(folder / "other.if2", folder / "low.if2")
-    with pytest.raises(IF2NetError, match=r"is no earlier state of .*low\.if2"):
+    with pytest.raises(IF2NetError, match=r"is not an earlier state of .*low\.if2"):
         if2net("undo", folder / "low.if2")
     assert (folder / "low.if2").read_bytes() == (folder / "other.if2").read_bytes()
 

@@ -377,11 +377,11 @@ def test_the_choices_that_a_user_may_not_expect_are_named_on_the_screen_and_in_j
     notices = json.loads(result.stdout)["notices"]
     assert [notice.split(".")[0] for notice in notices] == [
         "The labels are the last column, 'z'",
-        "The column '' only counts the rows, and is a feature now",
+        "The column '' only counts the rows, and is used as a feature",
     ]
     assert " ".join(notices) in " ".join(result.stderr.split())
     assert json.loads(if2net(*words, tmp_path / "b.csv", "--label", "z", "--force"))["notices"] == [
-        "Columns that are no features of the model are ignored: 'note'."
+        "Columns that are not features of the model are ignored: 'note'."
     ]
     assert not CliRunner().invoke(app, [*words, "--force", "--quiet"]).stderr
 
