@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 BIN := $(VENV)/bin
 # Processes that run tests side by side.
 JOBS ?= 2
-PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS)
 # timm and Avalanche need torchvision, which needs the large CUDA build of torch. They have their own environment.
 EXTRAS ?= .venv-extras
 EXTRAS_READY := $(EXTRAS)/.ready

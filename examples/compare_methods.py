@@ -28,7 +28,7 @@ def main() -> None:
     """Run three methods on digits in five tasks; more seeds shuffle the classes again."""
     METHODS["slower"] = Slower
     try:
-        steps = [("none", "steps", 100), ("slower", "steps", 100)]
+        steps = [("none", "steps", 50), ("slower", "steps", 50)]
         settings = resolve(["if2net", "none", "slower"], "agnostic", steps)
         plan = Plan(parse_scenario("digits-10/5"), settings, seeds=(0,))
         results = run_plan(plan, load_dataset("digits"), out=None)

@@ -36,8 +36,8 @@ from if2net.study.commands.tune import tune
 from if2net.version import __version__
 
 STUDY = (run, reproduce, tune, merge, report, compare, features, pretrain, methods, datasets)
-YOURS = (learn, undo, predict, evaluate, info, rename, forget, fork, merge_models, export, serve)
-PANELS: dict[str, tuple[Callable[..., None], ...]] = {"Your model": YOURS, "The study": STUDY}
+MODEL = (learn, undo, predict, evaluate, info, rename, forget, fork, merge_models, export, serve)
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {"Your model": MODEL, "The study": STUDY}
 EXAMPLES = {
     learn: "if2net learn birds.if2 today/",
     undo: "if2net undo birds.if2",

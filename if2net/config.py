@@ -245,7 +245,7 @@ def convert(key: str, value: Any, kind: Any) -> Any:
         try:
             if wanted is bool:
                 return {"true": True, "false": False}[str(value).lower()]
-            return wanted(str(value))  # a list, a date or 3.7 is no whole number
+            return wanted(str(value))  # a list, a date or 3.7 is not a whole number
         except (ValueError, KeyError):
             continue
     names = " or ".join(getattr(item, "__name__", str(item)) for item in allowed if item is not type(None))

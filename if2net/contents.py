@@ -53,4 +53,4 @@ def _check_part(name: str, tensor: Tensor, part: Part) -> None:
     if tensor.numel():
         lowest, highest = (float(end) for end in torch.aminmax(tensor))
         if not (part.least <= lowest and highest <= part.most):
-            raise ModelFileError(f"The tensor {name} holds NaN, infinity or another value that cannot be.")
+            raise ModelFileError(f"The tensor {name} holds NaN, infinity or another impossible value.")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# Intervals of equal width in which the probability of the winner is compared with the share of right predictions.
+# Intervals of equal width; in each, the probability of the winner is compared with the share of right predictions.
 BINS = 15
 # Wrong predictions that are kept, the surest first.
 KEPT = 60
@@ -28,7 +28,7 @@ class Mistake:
 
 @dataclass(frozen=True)
 class ClassQuality:
-    """The quality for one class. A share of nothing is None."""
+    """The quality for one class. Recall is None without samples, and precision without predictions."""
 
     name: Any
     samples: int
@@ -132,7 +132,7 @@ class Evaluation:
 
     @property
     def unknown(self) -> list[Any]:
-        """The labels that are no class of the model."""
+        """The labels that are not classes of the model."""
         return sorted({label for label, _ in self._pairs}.difference(self.classes.tolist()))
 
     @property

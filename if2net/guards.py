@@ -4,9 +4,9 @@ The encoder keeps the usual size of each column: its root mean square in the fir
 square of a block of samples is about 1, and 100 after a mistake such as centimetres for metres. Samples that are too
 large are refused, because they would dominate the statistics and spoil the old classes.
 
-Only the frozen encoder decides, so that forks, merged learners and loaded ones agree. A column that moves for the
-first time in a later class is no reason to refuse it: all columns of a block count together, and a column that was
-constant has the size of the largest one.
+Only the frozen encoder decides, so that forks, merged learners and loaded ones agree. A column that is constant in
+the first data may vary in a later class: all columns of a block count together, and a constant column gets the usual
+size of the largest one.
 """
 
 from __future__ import annotations

@@ -128,7 +128,9 @@ def weights(sample_weight: Any, count: int) -> np.ndarray | None:
         raise InputError(f"X has {count} samples, but sample_weight has the shape {array.shape}; give one for each.")
     positive = array[array > 0]
     if not ((array >= 0) & np.isfinite(array)).all():
-        raise InputError("sample_weight contains NaN, infinity or negative numbers; give finite weights from 0 on.")
+        raise InputError(
+            "sample_weight contains NaN, infinity or negative numbers; give finite weights of 0 or more."
+        )
     if not len(positive):
         raise InputError("All of sample_weight is zero, so there is nothing to learn; give a positive weight.")
     if positive.min() < LEAST_WEIGHT or positive.max() > LARGEST_WEIGHT:

@@ -13,9 +13,9 @@ import numpy as np
 
 from if2net.errors import InputError
 
-# The most characters of a label that is text: a small file can hold a very long one for each of many rows.
+# The most characters of a text label. Without a limit, a small file could hold a very long label for each row.
 LONGEST = 1000
-# Halves of surrogate pairs, but for those that stand for bytes in the names of folders.
+# Halves of surrogate pairs, except those that stand for undecodable bytes in the names of folders.
 NOT_TEXT = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 
 
@@ -38,9 +38,9 @@ class Labels:
         self, known: Iterable[Any] = (), renamed: Mapping[Any, int] | None = None, retired: Iterable[int] = ()
     ) -> None:
         self.known = tuple(known)
-        # The hashes of labels that have another one than their own. A fork has them before it learns the classes.
+        # Hashes of labels that are not those of the labels themselves. A fork has them before it learns the classes.
         self.renamed = dict(renamed or {})
-        # The hashes of forgotten classes whose samples are still among the members. New classes do not get them.
+        # The hashes of forgotten classes whose samples are still among the members. No new class may get them.
         self.retired = frozenset(retired)
 
     @classmethod

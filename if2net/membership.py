@@ -1,10 +1,10 @@
 """Counts of what has been learned, by the hash of a sample and its label: a guard for `forget` and `learn`.
 
-The statistics of a model cannot tell whether a sample is part of them. Subtracting one that is not would damage the
-model without a sign. So each learned sample adds one to a place in a table that its content and label determine. A
+The statistics of a model do not show whether a sample is part of them, and subtracting one that is not would silently
+damage the model. So each learned sample adds one to a place in a table, which its content and its label determine. A
 sample whose place is empty was never learned, or has been forgotten already. The table adds and subtracts like the
-statistics. It is fixed in size, so two samples can share a place: of the samples that were never learned, the share
-that goes unnoticed is about 1 − exp(−learned / PLACES).
+statistics. Its size is fixed, so two samples can share a place: of the samples that were never learned, a share of
+about 1 − exp(−learned / PLACES) goes unnoticed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 PLACES = 1 << 16
-# At least FEWEST samples are repeated if this share of them is known, and this many standard deviations more than by
-# chance.
+# Samples count as repeated if there are at least FEWEST, if this share of them is known, and if that is this many
+# standard deviations more than chance explains.
 REPEATED, DEVIATIONS, FEWEST = 0.95, 6, 10
 
 

@@ -76,7 +76,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
 
 
 def read_bytes(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Do the same for the content of a model file. Errors call it `name`."""
+    """Return the tensors and the header from the content of a model file. Errors call it `name`."""
     with _explaining(name):
         return _read(io.BytesIO(content), len(content), name)
 

@@ -62,12 +62,12 @@ FORMATS |= {".parquet": "parquet", ".npz": "npz", ".npy": "npy"}
 NAMED = ("csv", "parquet")
 # Names of columns that programs add to number the rows, in lower case; pandas writes no name.
 INDEX_NAMES = ("", "index", "id", "unnamed: 0")
-# From this many rows on, a column that counts them is an index, and labels that hardly ever repeat are no classes.
+# With at least this many rows, a column that counts them is an index, and labels that hardly repeat are not classes.
 ENOUGH_ROWS = 20
 # The types of text in Parquet files.
 TEXTS = ("string", "large_string", "string_view")
-# Labels are no classes if more than this share of the rows has a new one of its own: fewer where all of them are
-# written with a decimal point, as in 151.0, which only measurements are.
+# Labels are not classes if there are more new ones than this share of the rows. The second share is for labels that
+# are all written with a decimal point, such as 151.0: only measurements are.
 MOST_CLASSES, MEASURED_CLASSES = 0.5, 0.1
 MEASUREMENT = re.compile(r"-?\d+\.\d+([eE][-+]?\d+)?")
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
@@ -333,10 +333,10 @@ def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool
         yield f"The labels are the {place} {columns.label!r}. Set `label` to choose another."
     used = set(columns.names)
     if ignored := [name for name in names if name not in used]:
-        yield f"Columns that are no features of the model are ignored: {listed(map(repr, ignored))}."
+        yield f"Columns that are not features of the model are ignored: {listed(map(repr, ignored))}."
     for name in columns.features if new else ():
         if _counts_rows(name, first[name]):
-            yield f"The column {name!r} only counts the rows, and is a feature now. Remove it if it is an index."
+            yield f"The column {name!r} only counts the rows, and is used as a feature. Remove it if it is an index."
 
 
 def _counts_rows(name: str, values: np.ndarray) -> bool:

@@ -1,7 +1,11 @@
 """Small data, small models, and a guard that a model stays unchanged."""
 
+import os
 import signal
 from contextlib import contextmanager
+
+# Threads of torch that wait must not spin: they would take the cores from other tests. It is read when torch loads.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import pytest
@@ -19,6 +23,39 @@ from if2net.images.read import Framing
 torch.set_num_threads(1)
 # A background job such as `make test &` starts with SIGINT ignored, but the tests of Ctrl-C need Python's handler.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Tests that share something expensive: a Ray, a browser, the site, a checked copy of the results, a learned model.
+TOGETHER = (
+    "tests/cluster/",
+    "tests/server/browser/",
+    "tests/docs/test_site.py",
+    "tests/results/",
+    "tests/learner/test_pictures.py",
+)
+
+
+def group_of(test):
+    """Return the name of the group of tests that run in one process; the id of the test if it has none."""
+    if test.startswith("tests/study/methods/test_methods.py"):
+        return test.partition("[")[2]  # the method, which is trained once
+    if "thousand_tasks" in test:
+        return "thousand_tasks"
+    return next((place for place in TOGETHER if test.startswith(place)), test)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Run each group in one process, the large ones first.
+
+    The marker `xdist_group` has no effect with pytest 9.2 and pytest-xdist 3.8 (pytest-xdist issue 1386).
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        _split_scope = staticmethod(group_of)
+
+    return Groups(config, log)
 
 
 @pytest.fixture

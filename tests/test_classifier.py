@@ -29,7 +29,8 @@ MAY_BE_SKIPPED = {"check_array_api_input": "it needs SCIPY_ARRAY_API=1 before sc
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
+        pytest.param({}, marks=pytest.mark.slow),  # the same as the next, with the default width
+        {"width": 50},
         {"encoder": "linear"},
         {"rule": "ewc", "width": 50, "config": {"epochs": 1}},
         {"dtype": "float64", "width": 50},

@@ -62,7 +62,7 @@ def drop(stream: IO[str]) -> None:
 
 
 def screen(*, quiet: bool, stderr: bool = True) -> Console:
-    """Return the console of a command. Paths and names are printed as they are: their brackets are no markup."""
+    """Return the console of a command. Paths and names are printed as they are: brackets are not markup."""
     from rich.console import Console
 
     return Console(stderr=stderr, quiet=quiet, markup=False, emoji=False)

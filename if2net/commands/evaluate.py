@@ -79,10 +79,8 @@ def _lines(evaluation: Evaluation) -> Iterator[str]:
     yield f"balanced accuracy  {percent(evaluation.balanced_accuracy)}, the mean recall of the classes"
     yield f"calibration error  {percent(evaluation.calibration_error)} of the winner's probability"
     for name in evaluation.unknown:
-        yield f"{name!r} is no class of the model; its samples count as wrong."
-    tested = sorted(
-        (one for one in evaluation.per_class if one.recall is not None), key=lambda one: one.recall or 0.0
-    )
+        yield f"{name!r} is not a class of the model; its samples count as wrong."
+    tested = [one for one in evaluation.worst_first if one.recall is not None]
     width = max(5, *(len(str(one.name)) for one in tested[:SHOWN]))
     yield ""
     yield f"{'class':{width}} samples   recall precision"

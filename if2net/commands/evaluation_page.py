@@ -33,7 +33,7 @@ def evaluation_page(
         "calibration error of the winner's probability": evaluation.calibration_error,
     }
     wrong, shown = evaluation.samples - evaluation.right, len(evaluation.mistakes)
-    remarks = [f"{name!r} is no class of the model; its samples count as wrong." for name in evaluation.unknown]
+    remarks = [f"{name!r} is not a class of the model; its samples count as wrong." for name in evaluation.unknown]
     remarks += [f"Left out: {reason}" for reason in left_out[:FILES]]
     remarks += [f"{len(left_out) - FILES:,} more files were left out."] if len(left_out) > FILES else []
     middle = " Only the middle of an image is shown." if names is None else ""

@@ -69,7 +69,7 @@ def open_tables(
     weight: str | None = None,
     check_inputs: bool = False,
 ) -> list[Table]:
-    """Open tables with labels, and say what the user may not expect of them."""
+    """Open tables with labels, and print their notices."""
     from if2net.images.model_backbone import check_tables
     from if2net.tables import tables_to_learn
 
@@ -82,7 +82,7 @@ def open_tables(
 
 
 def notices_of(tables: Sequence[Table]) -> list[str]:
-    """Return what there is to say about tables, each sentence once."""
+    """Return the notices of tables, each sentence once."""
     return list(dict.fromkeys(notice for table in tables for notice in table.notices))
 
 

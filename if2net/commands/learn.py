@@ -92,7 +92,7 @@ def learn(
         checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
         left_out: dict[Path, str] = {}
         notices: list[str] = []
-        with _doubts(force):
+        with _refusing_mistakes(force):
             if not images:
                 notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
             elif cluster is None:
@@ -130,8 +130,8 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], images
 
 
 @contextmanager
-def _doubts(force: bool) -> Iterator[None]:
-    """Refuse repeated samples, unless that is forced, and name the option in errors that it would avoid."""
+def _refusing_mistakes(force: bool) -> Iterator[None]:
+    """Refuse repeated samples unless `force` is set, and add --force to errors that it would avoid."""
     from if2net.errors import RepeatedSamplesWarning, SuspectInputError
 
     try:
@@ -151,7 +151,7 @@ def _learn_tables(
     workers: int | None,
     console: Console,
 ) -> list[str]:
-    """Learn tables here, or on the cluster at this address, and return what there is to say about them."""
+    """Learn tables here, or on the cluster at this address, and return their notices."""
     from if2net.errors import InputError, RepeatedSamplesWarning
     from if2net.progress import counting, progress
     from if2net.tables import Stream

@@ -127,7 +127,7 @@ def _predictions(
 
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
-    """Open the screen, or a file that appears when all of it was written. File names keep bytes that are no text."""
+    """Open the screen, or a file that appears when it is complete. File names keep bytes that are not valid text."""
     from if2net.errors import OutputError
     from if2net.files import replacing
 

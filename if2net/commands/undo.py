@@ -34,7 +34,7 @@ def undo(
         identities = [modelfile.read(path)[1]["identity"] for path in (kept, model)]
         if identities[0] not in (None, identities[1]):
             raise ModelFileError(
-                f"{kept} is no earlier state of {model}, which another model has replaced; remove the former."
+                f"{kept} is not an earlier state of {model}, which another model has replaced; remove the former."
             )
         if now.log is not None and now.log != net.log:
             raise InputError(

@@ -15,7 +15,7 @@ import numpy as np
 from if2net.files import cache_folder
 
 # Seconds to wait for another process that is writing to the database.
-PATIENCE = 60.0
+TIMEOUT = 60.0
 TABLE = "CREATE TABLE IF NOT EXISTS features (digest BLOB PRIMARY KEY, row BLOB, checksum INTEGER)"
 _unusable: set[Path] = set()  # databases that the user has been warned about
 
@@ -23,8 +23,8 @@ _unusable: set[Path] = set()  # databases that the user has been warned about
 class FeatureCache:
     """The features of one extractor, by the SHA-256 digest of the image file.
 
-    Several processes may use one cache at once. A row whose checksum does not match counts as missing. It is no error
-    if the database cannot be used: the logger `if2net` says so once, and new features stay in memory.
+    Several processes may use one cache at once. A row whose checksum does not match counts as missing. If the
+    database cannot be used, the logger `if2net` warns once, and new features stay in memory.
 
     >>> import tempfile
     >>> cache = FeatureCache("some backbone", tempfile.mkdtemp())
@@ -40,7 +40,7 @@ class FeatureCache:
     def rows(self, digests: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
         """Give the features of each digest that the cache holds, including those that other processes have added."""
         yield from ((digest, self.unsaved[digest]) for digest in digests if digest in self.unsaved)
-        with self._excusing(), closing(self._connect()) as database:
+        with self._warning_if_unusable(), closing(self._connect()) as database:
             database.execute(TABLE)
             for digest in digests:
                 found = database.execute("SELECT row, checksum FROM features WHERE digest = ?", [digest]).fetchone()
@@ -52,7 +52,7 @@ class FeatureCache:
         self.unsaved |= rows
         if not self.unsaved:
             return
-        with self._excusing(), closing(self._connect()) as database:
+        with self._warning_if_unusable(), closing(self._connect()) as database:
             database.execute(TABLE)
             for digest, row in self.unsaved.items():
                 values = (digest, row.tobytes(), _checksum(digest, row.tobytes()))
@@ -63,10 +63,10 @@ class FeatureCache:
     def _connect(self) -> sqlite3.Connection:
         """Connect for one operation only, because a connection must not be used by other threads or after a fork."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        return sqlite3.connect(self.path, PATIENCE)
+        return sqlite3.connect(self.path, TIMEOUT)
 
     @contextmanager
-    def _excusing(self) -> Iterator[None]:
+    def _warning_if_unusable(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.Error) as error:

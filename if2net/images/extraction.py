@@ -24,9 +24,9 @@ from if2net.images.extractor import Extractor
 from if2net.images.read import Framing, check_file, read_image
 from if2net.progress import Show
 
-# Images per worker that are looked up in the cache and computed together. More of them would delay the first result;
+# Images that are looked up in the cache and computed together, per worker. More of them would delay the first result;
 # with fewer, the workers would wait for each other more often.
-SHARE = 64
+IMAGES_PER_WORKER = 64
 # Seconds between two writes to the cache: a killed process loses no more work. Ctrl-C loses only unfinished batches.
 PAUSE = 1.0
 
@@ -140,7 +140,7 @@ def _results(
     paths: Sequence[Path], extractor: Extractor, cache: FeatureCache, pool: ThreadPoolExecutor
 ) -> Generator[list[Result], None, None]:
     """Give all results, chunk by chunk in random order, so that processes with the same images share the work."""
-    size = max(SHARE, 2 * extractor.batch_size) * _threads(extractor)
+    size = max(IMAGES_PER_WORKER, 2 * extractor.batch_size) * _threads(extractor)
     chunks = [range(len(paths))[start : start + size] for start in range(0, len(paths), size)]
     random.Random().shuffle(chunks)
     for chunk in chunks:

@@ -84,7 +84,7 @@ def read_image(path: Path, framing: Framing) -> np.ndarray:
 
 
 def decode_image(content: bytes, name: str, framing: Framing, most_pixels: int) -> np.ndarray:
-    """Do the same for the content of a file, which errors call `name`, with fewer pixels than usual at most."""
+    """Read the content of an image file of at most `most_pixels` as `read_image` does. Errors call it `name`."""
     with _explaining(name):
         if not content:
             raise InputError(f"{name} is empty; repair or remove it.")

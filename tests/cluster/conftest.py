@@ -6,14 +6,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
-def pytest_collection_modifyitems(items):
-    """Run these tests in one process when tests run in parallel, so that only one Ray is started."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.xdist_group("ray"))
-
-
 @pytest.fixture(scope="package", autouse=True)
 def running_ray():
     ray = pytest.importorskip("ray")

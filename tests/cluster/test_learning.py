@@ -100,11 +100,12 @@ def test_too_many_failures_raise_an_error(dataset, plain, unchanged, own_process
         cluster.learn(net, dataset, workers=1, report=Killer(own_processes, {1: 1}), failures=0)
 
 
-def test_statistics_in_float32_agree_and_a_learner_keeps_its_encoder(dataset, samples, new_learner):
+def test_statistics_in_float32_agree_and_a_learner_keeps_its_encoder(samples, new_learner):
     X, y = samples
     expected = new_learner().learn(X[:500], y[:500])
     net = PackedLearner.of(expected).unpack("cpu")
-    cluster.learn(net, dataset, workers=1)
+    vectors = ray.data.from_numpy(X)  # one block with the vectors in a column `data`
+    cluster.learn(net, vectors.map_batches(lambda batch: {**batch, "label": y}, batch_size=None), workers=1)
     expected.learn(X, y)
     assert net.tasks == 2
     columns = [net.labels.known.index(label) for label in expected.labels.known]
@@ -186,13 +187,6 @@ def test_rules_that_cannot_merge_are_refused_before_any_block_is_counted(dataset
 def test_missing_labels_and_missing_rows_are_named(rows, sentence, new_learner):
     with pytest.raises(InputError, match=sentence):
         cluster.learn(new_learner(), ray.data.from_items(rows))
-
-
-def test_vectors_from_numpy_are_features(samples, new_learner):
-    X, y = samples[0][:200], samples[1][:200]
-    vectors = ray.data.from_numpy(X).map_batches(lambda batch: {**batch, "label": y[: len(batch["data"])]})
-    net = cluster.learn(new_learner(dtype="float64"), vectors, workers=1)
-    assert_same(net, new_learner(dtype="float64").learn(X, y), X)
 
 
 def test_a_session_of_the_user_keeps_its_settings(monkeypatch):

@@ -3,26 +3,20 @@
 import json
 import re
 import shutil
-from pathlib import Path
+from functools import partial
 
-import jsonschema
 import pandas as pd
 import pytest
-from command_line import if2net, if2net_with_messages
+from command_line import if2net, if2net_with_messages, json_answer
 from sklearn.datasets import load_digits
 
 from if2net import load
 from if2net.errors import IF2NetError
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/evaluate.schema.json").read_text())
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def measured(*words):
-    """Return the JSON answer of `if2net evaluate`."""
-    answer = json.loads(if2net("evaluate", *words, "--json"))
-    jsonschema.validate(answer, SCHEMA)
-    return answer
+measured = partial(json_answer, "evaluate", "evaluate")
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +92,7 @@ def test_a_class_that_the_model_does_not_know_counts_as_wrong(birds, tmp_path):
     assert answer["unknown_classes"] == ["red"]
     assert answer["accuracy"] == pytest.approx(2 / 3)
     assert len(answer["left_out"]) == 1
-    assert "'red' is no class of the model" in if2net("evaluate", birds, tmp_path / "test")
+    assert "'red' is not a class of the model" in if2net("evaluate", birds, tmp_path / "test")
 
 
 def test_evaluating_changes_no_model(folder):

@@ -1,12 +1,10 @@
 """`if2net export`: ONNX graphs and files that only predict."""
 
 import json
-from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
-from command_line import if2net
+from command_line import if2net, json_answer
 from sklearn.datasets import load_digits
 
 from if2net import load
@@ -15,7 +13,6 @@ from if2net.images.read import Framing, read_image
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
 
 
 @pytest.fixture
@@ -28,8 +25,7 @@ def folder(tmp_path, new_classifier):
 
 
 def test_a_model_becomes_an_onnx_graph(folder):
-    answer = json.loads(if2net("export", folder / "digits.if2", folder / "digits.onnx", "--json"))
-    jsonschema.validate(answer, SCHEMA)
+    answer = json_answer("model", "export", folder / "digits.if2", folder / "digits.onnx")
     assert answer["bytes"] == (folder / "digits.onnx").stat().st_size
     X = load_digits().data.astype(np.float32)
     predicted = onnxruntime.InferenceSession(folder / "digits.onnx").run(["label"], {"X": X})[0]
@@ -43,8 +39,7 @@ def test_a_small_model_predicts_and_is_described_but_does_not_learn(int8, folder
     output = if2net("export", folder / "digits.if2", small, "--predict-only", *int8)
     assert f"{small} has 0.0 MB, and {folder / 'digits.if2'} has " in output
     if2net("export", folder / "digits.if2", small, "--predict-only", *int8, "--quiet")
-    described = json.loads(if2net("info", small, "--json"))
-    jsonschema.validate(described, SCHEMA)
+    described = json_answer("model", "info", small)
     assert (described["predicts_only"], described["unused"], described["samples"]) == (True, None, 1797)
     assert "only predicts" in if2net("info", small)
     evaluated = json.loads(if2net("evaluate", small, folder / "digits.csv", "--json", "--quiet"))

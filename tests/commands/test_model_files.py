@@ -1,13 +1,11 @@
 """`if2net undo`, `rename`, `forget`, `fork` and `merge-models`, and the JSON answers of the commands for models."""
 
-import json
 import shutil
-from pathlib import Path
+from functools import partial
 
-import jsonschema
 import numpy as np
 import pytest
-from command_line import if2net
+from command_line import if2net, json_answer
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
@@ -16,15 +14,10 @@ from if2net.cli import app, main
 from if2net.errors import IF2NetError
 from if2net.files import kept_file, locked
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/model.schema.json").read_text())
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-def answered(*words):
-    """Return the JSON answer of a command."""
-    answer = json.loads(if2net(*words, "--json"))
-    jsonschema.validate(answer, SCHEMA)
-    return answer
+answered = partial(json_answer, "model")
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +107,7 @@ def test_a_model_that_another_program_has_put_there_is_not_replaced(folder):
     if2net("learn", folder / "low.if2", folder / "high.csv")
     if2net("learn", folder / "other.if2", folder / "high.csv", "--set", "width=60", "--device", "cpu")
     shutil.copy(folder / "other.if2", folder / "low.if2")
-    with pytest.raises(IF2NetError, match=r"is no earlier state of .*low\.if2"):
+    with pytest.raises(IF2NetError, match=r"is not an earlier state of .*low\.if2"):
         if2net("undo", folder / "low.if2")
     assert (folder / "low.if2").read_bytes() == (folder / "other.if2").read_bytes()
 

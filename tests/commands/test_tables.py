@@ -4,13 +4,11 @@ import csv
 import json
 import subprocess
 import sys
-from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import if2net
+from command_line import checked_answer, if2net
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
@@ -20,7 +18,6 @@ from if2net.decision import analytic
 from if2net.errors import IF2NetError
 from if2net.files import kept_file
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs/guides/predict.schema.json").read_text())
 SMALL = ["--set", "width=60", "--device", "cpu"]
 
 
@@ -79,8 +76,7 @@ def test_predictions_in_json_are_those_in_csv(model, folder, words):
     lines = if2net("predict", model, folder / "ask.csv", "--json", "--quiet", *words).splitlines()
     rows = csv.DictReader(if2net("predict", model, folder / "ask.csv", *words).splitlines())
     for line, row in zip(lines, rows, strict=True):
-        found = json.loads(line)
-        jsonschema.validate(found, SCHEMA)
+        found = checked_answer("predict", line)
         assert found.keys() == row.keys()
         assert (found["file"], found["row"], found["prediction"]) == (
             row["file"],
@@ -148,9 +144,8 @@ def test_samples_of_none_of_the_classes_have_an_empty_prediction(folder, tmp_pat
         np.testing.assert_array_equal(full[column].isna(), rejected)
     assert full["p(0)"].notna().all()
     lines = if2net("predict", model, *tables, "--unknown", "0.05", "--json").splitlines()
-    answers = [json.loads(line) for line in lines]
-    assert [answer["prediction"] is None for answer in answers] == rejected.tolist()
-    jsonschema.validate(answers[rejected.argmax()], SCHEMA)
+    assert [json.loads(line)["prediction"] is None for line in lines] == rejected.tolist()
+    checked_answer("predict", lines[rejected.argmax()])
     with pytest.raises(IF2NetError, match="between 0 and 1"):
         if2net("predict", model, *tables, "--unknown", "5")
 
@@ -382,11 +377,11 @@ def test_the_choices_that_a_user_may_not_expect_are_named_on_the_screen_and_in_j
     notices = json.loads(result.stdout)["notices"]
     assert [notice.split(".")[0] for notice in notices] == [
         "The labels are the last column, 'z'",
-        "The column '' only counts the rows, and is a feature now",
+        "The column '' only counts the rows, and is used as a feature",
     ]
     assert " ".join(notices) in " ".join(result.stderr.split())
     assert json.loads(if2net(*words, tmp_path / "b.csv", "--label", "z", "--force"))["notices"] == [
-        "Columns that are no features of the model are ignored: 'note'."
+        "Columns that are not features of the model are ignored: 'note'."
     ]
     assert not CliRunner().invoke(app, [*words, "--force", "--quiet"]).stderr
 

@@ -13,8 +13,6 @@ import pytest
 import if2net
 from if2net import cluster, errors, export
 
-pytestmark = pytest.mark.xdist_group("site")  # it is built once
-
 ROOT = Path(__file__).parents[2]
 PUBLIC = {
     *(f"if2net.{name}" for name in if2net.__all__ if name[0] != "_"),

@@ -137,7 +137,7 @@ def test_only_the_rest_is_computed_after_an_interrupt(paths, extractor, images_r
 def test_images_that_another_process_adds_meanwhile_are_not_computed_again(
     paths, network, extractor, images_read, monkeypatch
 ):
-    monkeypatch.setattr("if2net.images.extraction.SHARE", 1)
+    monkeypatch.setattr("if2net.images.extraction.IMAGES_PER_WORKER", 1)
     network.batch_size = 2  # two batches are a chunk
 
     def other_process(done, total, text=""):

@@ -10,8 +10,6 @@ from if2net.encoder.presets import MOST_INPUTS
 from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
 
-pytestmark = pytest.mark.xdist_group("pictures")  # the model of the fixture is learned once
-
 # Fewer nodes than the default, so that the tests take less time.
 CPU = {"device": "cpu", "width": 500}
 

@@ -11,8 +11,6 @@ import pytest
 
 from if2net.study.bench.results import pack, unpack
 
-pytestmark = pytest.mark.xdist_group("results")  # the changed copy is checked once
-
 ROOT = Path(__file__).parents[2]
 MEASURED = re.compile(r"\d+\.\d+|\d+(?= (?:%|points))")
 CIFAR = "table-cifar/cifar100-60-10-held-out"

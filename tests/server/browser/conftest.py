@@ -4,7 +4,6 @@ import io
 import shutil
 import subprocess
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -23,13 +22,6 @@ FLAGS = (
 )
 TOKEN = "a-token-for-writing"
 COLOURS = {"mug": (190, 60, 50), "leaf": (60, 140, 70), "key": (70, 90, 170), "shell": (225, 190, 60)}
-
-
-def pytest_collection_modifyitems(items):
-    """Run these tests in one process: they share a browser."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
 
 
 @pytest.fixture(scope="session")

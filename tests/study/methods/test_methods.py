@@ -40,11 +40,7 @@ def train(name, settings, tasks, spoil=False):
     return copies
 
 
-@pytest.fixture(
-    scope="module",
-    # A method is trained once: all of its tests run in one process.
-    params=[pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in METHODS],
-)
+@pytest.fixture(scope="module", params=METHODS)
 def name(request):
     return request.param
 
