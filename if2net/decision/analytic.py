@@ -15,7 +15,7 @@ from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
-from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge
+from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge, smallest_ridge
 from if2net.decision.row_space import row_space
 from if2net.decision.statistics import Rows, Statistics, one_hot
 from if2net.errors import InputError, NumericalError
@@ -286,7 +286,10 @@ class Analytic(DecisionLayer):
         self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
 
     def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
-        return Novelty.of(self.total.thinned(self.features), self.held, self.ridge, self.features, product)
+        # G of k times as many features has k times as large eigenvalues, and the ridge is relative to their mean.
+        some = self.total.thinned(self.features)
+        ridge = max(self.ridge * self.held.width / self.width, smallest_ridge(some.G))
+        return Novelty.of(some, self.held, ridge, self.features, product)
 
     def _projector_alpha(self) -> float:
         return absolute_ridge(self.G, self.ridge)

@@ -44,6 +44,22 @@ def test_few_known_and_most_unknown_samples_are_rejected(learner, halves):
     assert rejected(learner, known, 0.01) <= rejected(learner, known, 0.1)
 
 
+def shares_rejected(new, X, y):
+    """Return the shares of known samples rejected where 5 and 10 % are asked for, as means over three thirds."""
+    third = np.random.default_rng(0).permutation(len(y)) % 3
+    learners = [new().learn(X[third != part], y[third != part]) for part in range(3)]
+    return [
+        np.mean([rejected(one, X[third == part], share) for part, one in enumerate(learners)])
+        for share in (0.05, 0.1)
+    ]
+
+
+def test_the_share_rejected_is_close_to_the_one_asked_for(new_learner, digits):
+    for settings in ({"width": 300}, {"encoder": "linear"}):
+        shares = shares_rejected(lambda settings=settings: new_learner(**settings), *digits)
+        assert shares == pytest.approx([0.05, 0.1], rel=0.6)
+
+
 def test_accepted_samples_keep_their_prediction_and_rejected_ones_have_none(learner, halves):
     X = np.concatenate([halves[2], halves[4]])
     predicted, plain = learner.predict(X, unknown=0.05), learner.predict(X)
