@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from lzma import LZMAError
 from pathlib import Path
 from tokenize import TokenError
@@ -114,7 +115,7 @@ def columns_to_learn(
             raise InputError(f"The column {weight!r} cannot be the weight: it is a feature or the label already.")
         names = [name for name in names if name != weight]
     if not names:
-        raise InputError("The table has no column besides the weight. Add columns of features and of labels.")
+        raise InputError("The table has no columns of features and labels. Add them.")
     chosen = _label(names, label) or names[-1]
     if label is None and chosen in (known or ()):
         raise InputError(
@@ -424,8 +425,10 @@ def kind_of(path: Path) -> str:
     """Return the format of a file, by the ending of its name."""
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a table. Give tables: {', '.join(FORMATS)}.")
-    if not path.is_file():
+    if not path.exists():
         raise InputError(f"There is no file or folder {path}. Check the path.")
+    if not path.is_file():
+        raise InputError(f"{path} is a pipe or a device. Write the table to a file first.")
     for ending, kind in FORMATS.items():
         if path.name.lower().endswith(ending):
             return kind
@@ -438,10 +441,10 @@ def _names(path: Path) -> list[str]:
         return [path.stem]
     if kind == "npz":
         with zipfile.ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist()]
+            return _distinct([name.removesuffix(".npy") for name in archive.namelist()])
     if kind == "parquet":
         with _open_parquet(path) as file:
-            return list(file.schema_arrow.names)
+            return _distinct(file.schema_arrow.names)
     if not path.stat().st_size:
         raise InputError(f"{path} is empty. It needs a line with the names of the columns, then the samples.")
     _check_first_line(path)
@@ -458,8 +461,14 @@ def _names(path: Path) -> list[str]:
             f"The name of the column {broken[0][:50]!r} holds a line break. Close the quote in the first line, or "
             "write the name in one line."
         )
-    if len(set(names)) < len(names):
-        raise InputError(f"{path} has two columns of the same name. Give each column a name of its own.")
+    return _distinct(names)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names of columns, or raise an error if one comes twice."""
+    for name, other in pairwise(sorted(names)):
+        if name == other:
+            raise InputError(f"Two columns have the name {name!r}. Give each column a name of its own.")
     return names
 
 

@@ -1,6 +1,7 @@
 """Tables of every format give the same samples, and what is wrong with one is named."""
 
 import gzip
+import os
 import subprocess
 import sys
 import time
@@ -264,7 +265,7 @@ BROKEN = {
     "empty.csv": (b"", "is empty"),
     "header.csv": (b"x,label\n", "holds no samples"),
     "numbers.csv": (b"1,-2.5,3e4\n4,5,6\n", "Add a first line"),
-    "twice.csv": (b"x,x,label\n1,2,a\n", "same name"),
+    "twice.csv": (b"x,x,label\n1,2,a\n", "Two columns have the name 'x'"),
     "text.csv": (b"w,x,label\n1,1,a\n1,red,a\n", "Row 2 of the column 'x' cannot be read .*'red'"),
     "ragged.csv": (b"x,z,label\n1,2,a\n1,a\n", "Row 2 has 2 cells, but there are 3 columns"),
     "gap.csv": (b"x,z,label\n1,2,a\n1,,a\n", "Row 2 of the column 'z' is empty"),
@@ -412,6 +413,35 @@ def test_without_pyarrow_the_error_says_how_to_install_it(ending, tmp_path, monk
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ConfigurationError, match=r"pip install 'if2net\[tables\]'"):
         table_to_learn(path)
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_columns_of_one_name_are_refused(ending, tmp_path):
+    path = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        columns = [pyarrow.array([1.0, 2.0]), pyarrow.array([3.0, 4.0]), pyarrow.array(["a", "b"])]
+        pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, names=["x", "x", "label"]), path)
+    else:
+        np.save(tmp_path / "x.npy", np.zeros((2, 1)))
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in ("x.npy", "x.npy", "label.npy"):
+                archive.write(tmp_path / "x.npy", name)
+    with pytest.raises(InputError, match=r"t\.\w+: Two columns have the name 'x'"):
+        table_to_learn(path)
+
+
+def test_an_empty_archive_has_no_columns(tmp_path):
+    np.savez(tmp_path / "t.npz")
+    with pytest.raises(InputError, match="has no columns of features and labels"):
+        table_to_learn(tmp_path / "t.npz")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_no_table(tmp_path):
+    os.mkfifo(tmp_path / "t.csv")
+    with pytest.raises(InputError, match=r"t\.csv is a pipe or a device"):
+        table_to_predict(tmp_path / "t.csv")
 
 
 def test_an_error_that_pyarrow_does_not_explain_is_an_error_of_the_table(tmp_path, monkeypatch):

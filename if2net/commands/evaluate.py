@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, printable, screen
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     DeviceOption,
@@ -66,7 +66,7 @@ def evaluate(
         write_text(html, page)
     answer(_lines(evaluation), _values(model, evaluation, left_out.values()), as_json=as_json, quiet=quiet)
     if html is not None:
-        console.print(f"The page is {html}.", highlight=False)
+        console.print(f"The page is {printable(str(html))}.", highlight=False)
     print_left_out(left_out, console)
 
 

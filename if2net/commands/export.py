@@ -48,12 +48,13 @@ def export(
         raise ConfigurationError("--int8 needs --predict-only. Leave it out for an ONNX file.")
     check_output(out, PREDICTOR if predict_only else ONNX, [model], option="OUT", force=force)
     net = load_to_predict(model, "cpu")
+    before = model.stat().st_size
     if predict_only:
         refuse("ONNX files", backbone=backbone)
         to_predictor(net, out, int8=int8)
     else:
         to_onnx(net, out, backbone=backbone)
-    before, after = model.stat().st_size, out.stat().st_size
+    after = out.stat().st_size
     line = f"{out} has {after / 1e6:.1f} MB, and {model} has {before / 1e6:.1f} MB."
     answer(
         [line],

@@ -32,6 +32,8 @@ def rename(
 
     if len(names) % 2:
         raise InputError(f"The class {names[-1]!r} has no new name; give pairs of an old and a new name.")
+    if "" in names[1::2]:  # tables could not name such a class: an empty cell is a missing label
+        raise InputError("A new name is empty; give a name.")
     check_writable(model)
     with locked(model, wait=not no_wait):
         net = IF2Net.load(model, device)

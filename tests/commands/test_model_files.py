@@ -139,6 +139,7 @@ def test_names_can_be_swapped_and_numbers_stay_numbers(folder):
     ("names", "sentence"),
     [
         ([0], "The class '0' has no new name"),
+        ([0, ""], "A new name is empty"),
         ([7, "seven"], "There is no class '7'"),
         ([0, "zero"], "kinds number and text cannot be mixed"),
         ([0, 1], "Two classes would have the name 1"),

@@ -430,3 +430,11 @@ def test_weights_that_cannot_be_used_are_named(tmp_path):
     with pytest.raises(IF2NetError, match="negative"):
         if2net("learn", tmp_path / "m.if2", tmp_path / "rows.csv", "--label", "target", "--weight", "importance")
     assert not (tmp_path / "m.if2").exists()
+
+
+def test_the_name_of_an_output_cannot_steer_the_terminal(model, folder, tmp_path):
+    table, page = tmp_path / "a\x1b[2J.csv", tmp_path / "a\x1b[2J.html"
+    shown = CliRunner().invoke(app, ["predict", str(model), str(folder / "ask.csv"), "--out", str(table)]).output
+    shown += CliRunner().invoke(app, ["evaluate", str(model), str(folder / "old.csv"), "--html", str(page)]).output
+    assert (table.exists(), page.exists(), "\x1b[2J" in shown) == (True, True, False)
+    assert r"a\x1b[2J.csv" in shown

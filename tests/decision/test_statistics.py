@@ -155,6 +155,7 @@ def test_single_samples_count_after_tens_of_millions(width):
 
 
 def test_samples_added_one_by_one_equal_samples_added_at_once():
+    """Sums that take each sample by itself in float32 differ by 5e-6, which is more than is allowed."""
     generator = torch.Generator().manual_seed(0)
     V, y = 3 + torch.randn(20_000, 20, generator=generator), torch.randint(0, 3, (20_000,), generator=generator)
     one_by_one, at_once = Statistics(20), counted(V, y, 3)
@@ -163,5 +164,5 @@ def test_samples_added_one_by_one_equal_samples_added_at_once():
         one_by_one.add(row, label)
     for name in ("G", "Q"):
         lower = torch.tril if name == "G" else torch.clone
-        torch.testing.assert_close(lower(getattr(one_by_one, name)), lower(getattr(at_once, name)), rtol=1e-5, atol=0)
+        torch.testing.assert_close(lower(getattr(one_by_one, name)), lower(getattr(at_once, name)), rtol=4e-6, atol=0)
     assert one_by_one.counts.tolist() == at_once.counts.tolist()
