@@ -556,8 +556,8 @@ class IF2Net:
     def novelty(self, X: Any) -> Tensor:
         """Return how unlike everything learned each sample is; higher for samples of unknown classes.
 
-        It is the distance to the nearest class mean, relative to that to the mean of all samples, minus a part of
-        the score of the winner. Only the analytic rule with one frozen representation has it.
+        It rises when the score of the winner falls, and with unusual distances to the nearest class mean. Only the
+        analytic rule with one frozen representation has it.
         """
         solution, novelty = self._with_novelty()
         return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))
