@@ -14,7 +14,7 @@ RUN touch if2net/__init__.py \
     && /opt/if2net/bin/pip install --constraint constraints.txt '.[serve,images,tables]' \
     && /opt/if2net/bin/pip uninstall --yes if2net
 COPY if2net if2net
-RUN /opt/if2net/bin/pip install --no-deps . && /opt/if2net/bin/python -m compileall -q /opt/if2net/lib
+RUN /opt/if2net/bin/pip install --no-deps .
 
 FROM python:3.11-slim
 LABEL org.opencontainers.image.title="if2net" \
@@ -23,7 +23,7 @@ LABEL org.opencontainers.image.title="if2net" \
 # A user without a name, a shell or a home folder. The number lets Kubernetes see that it is not root.
 RUN install --directory --owner=10001 --group=10001 --mode=0750 /models
 COPY --from=build /opt/if2net /opt/if2net
-# The root file system may be read-only: bytecode was compiled above, and whatever needs a home folder gets /tmp.
+# The root file system may be read-only: pip has compiled the bytecode, and whatever needs a home folder gets /tmp.
 ENV PATH=/opt/if2net/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 HOME=/tmp
 USER 10001:10001
 VOLUME /models

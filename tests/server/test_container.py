@@ -52,6 +52,10 @@ def test_every_container_runs_without_privileges_on_a_read_only_file_system():
         assert all(port.startswith("127.0.0.1:") for port in service["ports"])
 
 
+def test_the_image_is_built_by_commands_that_do_not_stop_at_files_of_others():
+    assert "compileall" not in DOCKERFILE  # it fails at a file of torch that needs Python 3.12
+
+
 def test_prometheus_calls_a_name_that_the_service_answers_to():
     [scrape] = yaml.safe_load((ROOT / "prometheus.yaml").read_text())["scrape_configs"]
     [target] = scrape["static_configs"][0]["targets"]
