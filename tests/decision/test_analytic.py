@@ -99,13 +99,17 @@ class Learner:
         assert float(agreement) >= least_agreement
 
 
+def drawn(data, dtype, task):
+    """Return a stream, its samples, and a learner that has learned none of them."""
+    stream = data.draw(STREAMS[dtype])
+    return stream, stream.arrays(task), Learner(stream, dtype)
+
+
 @each_precision
 @many_cases
 @given(data=st.data())
 def test_any_split_and_order_equals_ridge_regression_on_all_data_at_once(task, dtype, data):
-    stream = data.draw(STREAMS[dtype])
-    V, y, held = stream.arrays(task)
-    learner = Learner(stream, dtype)
+    stream, (V, y, held), learner = drawn(data, dtype, task)
     for batch in stream.batches(V, y, held):
         learner.learn(*batch)
     learner.assert_is_ridge_regression_on(V, y, stream.ridge)
@@ -115,9 +119,7 @@ def test_any_split_and_order_equals_ridge_regression_on_all_data_at_once(task, d
 @many_cases
 @given(data=st.data(), share=st.floats(0, 0.5))
 def test_subtracting_equals_never_having_learned(task, dtype, data, share):
-    stream = data.draw(STREAMS[dtype])
-    V, y, held = stream.arrays(task)
-    learner = Learner(stream, dtype)
+    stream, (V, y, held), learner = drawn(data, dtype, task)
     learner.learn(V, y, held)
     forgotten = int(share * stream.samples)
     learner.forget(V[:forgotten], y[:forgotten], held[:forgotten])
@@ -128,9 +130,7 @@ def test_subtracting_equals_never_having_learned(task, dtype, data, share):
 @many_cases
 @given(data=st.data())
 def test_merging_equals_learning_everything_in_one_layer(task, dtype, data):
-    stream = data.draw(STREAMS[dtype])
-    V, y, held = stream.arrays(task)
-    learner = Learner(stream, dtype)
+    stream, (V, y, held), learner = drawn(data, dtype, task)
     for batch in stream.batches(V, y, held):
         other = Learner(stream, dtype)
         other.learn(*batch)

@@ -39,10 +39,10 @@ def test_samples_one_by_one_are_near_those_at_once_and_equal_after_the_next_solu
 
 def test_single_samples_for_a_narrow_layer_sum_up_like_all_at_once(new_learner):
     random = np.random.default_rng(0)
-    X, y = random.normal(size=(1000, 6)), np.arange(1000) % 3
+    X, y = random.normal(size=(2000, 6)), np.arange(2000) % 3
     root = new_learner(width=64, ridge=1e-3).learn(X[:100], y[:100])
     single, at_once = root.fork(), root.fork().learn(X, y)
-    for sample in range(1000):
+    for sample in range(2000):
         single.learn(X[sample : sample + 1], y[sample : sample + 1])
     for name in ("total.G", "total.Q", "total.counts"):
         a, b = single.tensors()[name].double(), at_once.tensors()[name].double()

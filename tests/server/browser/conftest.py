@@ -21,6 +21,8 @@ FLAGS = (
     *("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"),
 )
 TOKEN = "a-token-for-writing"
+# Milliseconds until something must be visible. A busy machine needs many when the first picture is learned.
+PATIENCE = 30_000
 COLOURS = {"mug": (190, 60, 50), "leaf": (60, 140, 70), "key": (70, 90, 170), "shell": (225, 190, 60)}
 
 
@@ -30,6 +32,7 @@ def browser():
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None or subprocess.run([path, "--version"], capture_output=True, check=False).returncode:
         pytest.skip("No browser that starts is installed: chromium or google-chrome.")
+    sync_api.expect.set_options(timeout=PATIENCE)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
@@ -46,7 +49,7 @@ def visit(browser):
         context = browser.new_context(viewport=shape, color_scheme=colours, reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda line: errors.append(line.text) if "Content Security" in line.text else None)
         page.goto(service.url + (f"/#token={token}" if token else ""))
@@ -91,7 +94,8 @@ def taught(tmp_path_factory):
     with served(tmp_path_factory.mktemp("taught") / "things.if2") as service:
         for kind in ("mug", "leaf"):
             pictures = [("files", (f"{number}.png", drawing(kind, number))) for number in range(6)]
-            answer = httpx.post(f"{service.url}/v1/learn", files=pictures, data={"label": kind}, headers=headers)
+            form = {"files": pictures, "data": {"label": kind}, "headers": headers, "timeout": 60}
+            answer = httpx.post(f"{service.url}/v1/learn", **form)  # the first one loads the encoder
             answer.raise_for_status()
         yield service
 
