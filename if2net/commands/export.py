@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, file_size, model_values
 from if2net.commands.options import (
     ForceOption,
     ModelArgument,
@@ -53,6 +53,6 @@ def export(
         to_predictor(net, out, int8=int8)
     else:
         to_onnx(net, out, backbone=backbone)
-    before, after = model.stat().st_size, out.stat().st_size
-    line = f"{out} has {after / 1e6:.1f} MB, and {model} has {before / 1e6:.1f} MB."
-    answer([line], model_values(model, net) | {"out": str(out), "bytes": after}, as_json=as_json, quiet=quiet)
+    line = f"{out} has {file_size(out)}, and {model} has {file_size(model)}."
+    values = {"out": str(out), "bytes": out.stat().st_size}
+    answer([line], model_values(model, net) | values, as_json=as_json, quiet=quiet)
