@@ -70,6 +70,8 @@ TEXTS = ("string", "large_string", "string_view")
 # Labels are not classes if there are more new ones than this share of the rows. The second share is for labels that
 # are all written with a decimal point, such as 151.0: only measurements are.
 MOST_CLASSES, MEASURED_CLASSES = 0.5, 0.1
+# Whole numbers may be measurements, too, if more than this share of the rows has a new one.
+DOUBTFUL_CLASSES = 0.25
 MEASUREMENT = re.compile(r"-?\d+\.\d+([eE][-+]?\d+)?")
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
 
@@ -302,7 +304,10 @@ def table_to_learn(
         whole = kind == "csv" and are_whole(labels_of(first, columns), classes)
         if kind not in NAMED:
             return Table(path, columns, whole_labels=whole)
-        notices = tuple(_notices(_names(path), columns, first, new=known is None, chosen=label is not None))
+        notices = (
+            *_notices(_names(path), columns, first, new=known is None, chosen=label is not None),
+            *_doubts(first[str(columns.label)], columns, classes),
+        )
         return Table(path, columns, feature_names(first, columns), whole, notices)
 
 
@@ -316,14 +321,31 @@ def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] 
 
 def _check_classes(labels: np.ndarray, columns: Columns, classes: Sequence[Any]) -> None:
     """Raise an error if most rows have a new class of their own: such labels are measurements, names or numbers."""
-    new = {str(label) for label in labels.flatten().tolist()}
+    new = _new_classes(labels, classes)
     measured = all(MEASUREMENT.fullmatch(label) for label in new)
-    new -= {str(label) for label in (*classes, *(float(label) for label in classes if isinstance(label, int)))}
     if len(labels) >= ENOUGH_ROWS and len(new) > len(labels) * (MEASURED_CLASSES if measured else MOST_CLASSES):
         raise SuspectInputError(
             f"The column {columns.label!r} has {len(new):,} new classes in {len(labels):,} rows, so it does not look "
             "like the label. Set `label` to the column that holds the classes."
         )
+
+
+def _doubts(labels: np.ndarray, columns: Columns, classes: Sequence[Any]) -> Iterator[str]:
+    """Describe labels that may be measurements: whole numbers of which few repeat."""
+    new = _new_classes(labels, classes)
+    if len(labels) < ENOUGH_ROWS or len(new) <= len(labels) * DOUBTFUL_CLASSES:
+        return
+    if all(WHOLE_NUMBER.fullmatch(label) for label in new):
+        yield (
+            f"The column {columns.label!r} has {len(new):,} new classes in {len(labels):,} rows. If its numbers are "
+            "measurements, set `label` to the column that holds the classes."
+        )
+
+
+def _new_classes(labels: np.ndarray, classes: Sequence[Any]) -> set[str]:
+    """Return the labels that are none of these classes, as text. Whole numbers may be written 3 or 3.0."""
+    known = (*classes, *(float(label) for label in classes if isinstance(label, int)))
+    return {str(label) for label in labels.flatten().tolist()} - {str(label) for label in known}
 
 
 def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool, chosen: bool) -> Iterator[str]:

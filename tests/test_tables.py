@@ -560,6 +560,19 @@ def test_measurements_without_fractions_are_no_classes(tmp_path, ending):
     table_to_learn(tmp_path / "few.csv", "kind")
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_whole_numbers_that_hardly_repeat_are_noticed_as_labels(tmp_path, ending):
+    values = frame(100).assign(kind=np.arange(100) // 3 + 100)
+    path = tmp_path / f"t{ending}"
+    values.to_csv(path, index=False) if ending == ".csv" else values.to_parquet(path, index=False)
+    (notice,) = table_to_learn(path, "kind").notices
+    assert "34 new classes in 100 rows" in notice
+    assert table_to_learn(path, "kind", classes=list(range(100, 110))).notices == ()
+    assert table_to_learn(path, "kind", classes=list(range(100, 134))).notices == ()
+    values.assign(kind=[f"name {number}" for number in values.kind]).to_csv(tmp_path / "names.csv", index=False)
+    assert table_to_learn(tmp_path / "names.csv", "kind").notices == ()
+
+
 def test_an_index_of_some_rows_of_a_larger_table_is_noticed(tmp_path):
     frame(60).iloc[::2].to_csv(tmp_path / "t.csv")
     (notice,) = [text for text in table_to_learn(tmp_path / "t.csv", "kind").notices if "''" in text]

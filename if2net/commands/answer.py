@@ -79,6 +79,12 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def file_size(path: Path) -> str:
+    """Return the size of a file as text: small files in kB, since 0.0 MB would say nothing."""
+    size = path.stat().st_size
+    return f"{size / 1e3:.0f} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
+
+
 def model_values(path: Path, net: IF2Net) -> dict[str, Any]:
     """Return the part of the JSON object that describes a model."""
     return {"model": str(path), "classes": net.classes.tolist(), "samples": net.samples}

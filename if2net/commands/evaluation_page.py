@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -71,12 +72,18 @@ def _images(mistakes: Iterable[Mistake]) -> str:
     figures = []
     for mistake in mistakes:
         path = mistake.sample[0]
-        prediction, label, name = (escape(str(text)) for text in (mistake.prediction, mistake.label, path.name))
+        prediction, label, name = map(_breakable, (mistake.prediction, mistake.label, path.name))
         figures.append(
             f'<figure><img src="{_thumbnail(path)}" alt=""><figcaption>{prediction}, {percent(mistake.probability)}'
-            f'<br>is {label}<br><small title="{escape(str(path))}">{name}</small></figcaption></figure>'
+            f"<br>is {label}<br>"
+            f'<small title="{escape(str(path))}">{name}</small></figcaption></figure>'
         )
     return f'<div class="pictures">{"".join(figures)}</div>'
+
+
+def _breakable(name: Any) -> str:
+    """Return a name that a browser breaks between its words first, also where no spaces separate them."""
+    return re.sub(r"([_.-])(?=.)", r"\1<wbr>", escape(str(name)))
 
 
 def _thumbnail(path: Path) -> str:

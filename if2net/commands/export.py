@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, file_size, model_values
 from if2net.commands.options import (
     ForceOption,
     ModelArgument,
@@ -48,18 +48,12 @@ def export(
         raise ConfigurationError("--int8 needs --predict-only. Leave it out for an ONNX file.")
     check_output(out, PREDICTOR if predict_only else ONNX, [model], option="OUT", force=force)
     net = load_to_predict(model, "cpu")
-    before = model.stat().st_size
+    before = file_size(model)
     if predict_only:
         refuse("ONNX files", backbone=backbone)
         to_predictor(net, out, int8=int8)
     else:
         to_onnx(net, out, backbone=backbone)
-    after = out.stat().st_size
-    line = f"{out} has {after / 1e6:.1f} MB, and {model} has {before / 1e6:.1f} MB."
-    answer(
-        [line],
-        model_values(model, net) | {"out": str(out), "bytes": after},
-        as_json=as_json,
-        quiet=quiet,
-        written=out,
-    )
+    values = {"out": str(out), "bytes": out.stat().st_size}
+    line = f"{out} has {file_size(out)}, and {model} has {before}."
+    answer([line], model_values(model, net) | values, as_json=as_json, quiet=quiet, written=out)

@@ -66,8 +66,10 @@ def forget(
         save_solved(net, model)
     left = set(net.classes.tolist())
     removed = [name for name in known if name not in left]
+    # A class of one sample has no scatter, and without classes nothing stays.
+    has_scatter = bool(classes) and net.samples > 0 and before - net.samples > len(removed)
     lines = [
-        f"Forgot {before - net.samples:,} samples.",
+        f"Forgot {before - net.samples:,} samples{', all but their scatter around the means' * has_scatter}.",
         f"Removed classes: {', '.join(map(str, removed))}" if removed else "No class was removed.",
         f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
     ]

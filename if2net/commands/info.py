@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, file_size, model_values
 from if2net.commands.options import DeviceOption, ModelArgument
 
 
@@ -24,7 +24,7 @@ def info(
     counts = net.decision.counts.tolist()
     per_class = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
     facts = {
-        "model": f"{model}, {model.stat().st_size / 1e6:.1f} MB, checksum ok",
+        "model": f"{model}, {file_size(model)}, checksum ok",
         "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
         "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
         "width": f"{net.encoder.width:,}",

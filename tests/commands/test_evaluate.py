@@ -87,6 +87,12 @@ def test_the_page_shows_wrong_images_and_escapes_names(birds, tmp_path):
     assert "Left out (1):" in messages
 
 
+def test_long_names_under_images_break_between_their_words(birds, tmp_path):
+    (tmp_path / "test" / "red").rename(tmp_path / "test" / "black_footed-albatross.")
+    if2net("evaluate", birds, tmp_path / "test", "--html", tmp_path / "page.html")
+    assert "is black_<wbr>footed-<wbr>albatross.<br>" in (tmp_path / "page.html").read_text()
+
+
 def test_a_class_that_the_model_does_not_know_counts_as_wrong(birds, tmp_path):
     answer = measured(birds, tmp_path / "test")
     assert answer["unknown_classes"] == ["red"]

@@ -165,6 +165,11 @@ def test_forgotten_samples_leave_the_model_that_never_learned_them(folder, monke
     assert_same(folder / "both.if2", folder / "low.if2")
 
 
+def test_forgetting_without_samples_says_what_stays(folder):
+    assert "all but their scatter" in if2net("forget", folder / "both.if2", "--class", "4")
+    assert "scatter" not in if2net("forget", folder / "both.if2", folder / "low.csv")
+
+
 def test_forgetting_is_told_in_words(folder):
     output = if2net("forget", folder / "both.if2", folder / "middle.csv")
     assert "Forgot 544 samples" in output

@@ -152,7 +152,7 @@ def test_samples_of_none_of_the_classes_have_an_empty_prediction(folder, tmp_pat
 
 def test_info_shows_what_was_learned_and_checks_the_file(model):
     output = if2net("info", model)
-    for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", "MB"):
+    for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", " kB"):
         assert part in output
     assert "% of the width: no sample has these directions yet" in output
     assert "width    125" in output  # 60 nodes, 64 inputs and a constant
