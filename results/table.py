@@ -387,16 +387,18 @@ def row(cells: list[str]) -> str:
 
 
 def novelty(kind: str) -> list[str]:
-    """AUROC of each score, false accepts of ours and of the best other, and what `unknown=0.05` rejects."""
+    """AUROC and false accepts of each score, and what `unknown` rejects."""
     found = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
     scores = ("novelty", "max-softmax", "energy", "Mahalanobis")
     rows = []
     for pair, entry in found.items():
-        cells = [f"{entry[score]['auroc']:.3f}" for score in scores]
+        cells = [f"{entry[score]['auroc']:.4f}" for score in scores]
         cells += [f"{100 * entry[score]['false_accepts']:.1f}" for score in scores]
-        cells += [f"{100 * entry['rejected'][group]:.1f}" for group in ("known", "unknown")]
+        cells.append(" / ".join(f"{100 * share:.1f}" for share in entry["known rejected"].values()))
+        cells.append(f"{100 * entry['rejected']['unknown']:.1f}")
         rows.append(f"| {pair} | {' | '.join(cells)} |")
-    columns = [*scores, *(f"{score}, accepts" for score in scores), "known rejected", "unknown rejected"]
+    rejected = ["known rejected at 1 / 5 / 10 %", "unknown rejected at 5 %"]
+    columns = [*scores, *(f"{score}, accepts" for score in scores), *rejected]
     return [f"| known, unknown | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns), *rows]
 
 
