@@ -4,7 +4,7 @@ import pytest
 import torch
 from layers import counted
 
-from if2net.decision.novelty import TAILS, Novelty, Parts, RelativeDistance, Usual
+from if2net.decision.novelty import GAMMA, TAILS, Novelty, RelativeDistance
 from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.statistics import one_hot
 from if2net.errors import InputError
@@ -32,7 +32,7 @@ def distance(V, mean, covariance):
     return ((V - mean) @ torch.linalg.inv(covariance) * (V - mean)).sum(dim=1)
 
 
-def test_the_parts_are_the_score_of_the_winner_and_two_distances(parts):
+def test_novelty_is_the_relative_distance_minus_a_part_of_the_score_of_the_winner(parts):
     fitted, held_out, new, (total, held) = parts
     novelty = Novelty.of(total, held, 1e-2, slice(None), product)
     V, y = torch.cat([held_out, fitted]), total.labels
@@ -41,24 +41,10 @@ def test_the_parts_are_the_score_of_the_winner_and_two_distances(parts):
     ridge = within.diagonal().mean() * torch.eye(40, dtype=torch.float64)
     around = (V - V.mean(dim=0)).T @ (V - V.mean(dim=0)) / len(V)
     nearest = torch.stack([distance(new, mean, within + ridge) for mean in means]).amin(dim=0)
-    relative = nearest - distance(new, V.mean(dim=0), around + ridge)
+    expected = nearest - GAMMA * distance(new, V.mean(dim=0), around + ridge)
     scores = torch.randn(len(new), 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    expected = novelty.usual.novelty(Parts(scores.amax(dim=1), relative, nearest))
+    expected = expected * novelty.scales[0] - scores.amax(dim=1) * novelty.scales[1]
     torch.testing.assert_close(novelty(new, scores), expected)
-
-
-def test_the_parts_are_compared_with_the_usual_ones():
-    usual = Usual(means=(1.0, 10.0, 100.0), deviations=(0.5, 2.0))
-
-    def novelty(winner, relative, nearest):
-        return float(usual.novelty(Parts(*torch.tensor([[winner], [relative], [nearest]], dtype=torch.float64))))
-
-    assert novelty(1, 10, 100) == 0
-    assert novelty(0.5, 10, 100) == 1
-    assert novelty(1, 12, 100) == pytest.approx(0.1)
-    assert novelty(1, 14, 100) == pytest.approx(0.1 * 2 + (2 - 1.5))
-    assert novelty(1, 14, 300) == pytest.approx(0.1 * 2 + (2 - 1.5) + 10 * (3 - 2.5) * 2)
-    assert novelty(1, 10, 1000) == 0
 
 
 def test_drawn_samples_have_the_distances_of_held_out_ones_far_from_the_origin(parts):
@@ -68,13 +54,10 @@ def test_drawn_samples_have_the_distances_of_held_out_ones_far_from_the_origin(p
     all_of_them, held = counted(far, y), counted(far[kept], y[kept])
     fitting = all_of_them.without(held)
     found = RelativeDistance.of(fitting)
-    drawn = found.draw(held, solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, 1e-2)))
+    drawn, _ = found.draw(held, solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, 1e-2)))
     u = far[kept] @ found.root - found.centre
-    real = found.parts(torch.zeros(200, 5), u.square().sum(dim=1), u @ found.sides.T, product(found.shrunk))
-    assert float(drawn.nearest.mean()) == pytest.approx(float(real.nearest.mean()), rel=0.1)
-    assert float(drawn.relative.mean()) == pytest.approx(
-        float(real.relative.mean()), abs=0.3 * float(real.relative.std())
-    )
+    real = found.value(u.square().sum(dim=1), u @ found.sides.T, product(found.shrunk))
+    assert float(drawn.mean()) == pytest.approx(float(real.mean()), abs=0.3 * float(real.std()))
 
 
 def test_about_the_share_asked_for_of_new_samples_of_known_classes_is_beyond_the_limit(parts):
