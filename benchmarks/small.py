@@ -1,7 +1,8 @@
 """Small and narrow data: accuracy and seconds of `IF2NetClassifier` with its defaults beside scaled linear models.
 
 Small tables are those of scikit-learn, by stratified 5-fold cross-validation, repeated five times. Narrow data has
-thousands of columns and few samples; it is made here, with 1,000 samples to test on, from five seeds.
+thousands of columns and few samples; it is made here, with 1,000 samples to test on, from five seeds. `ahead` is by
+how much IF2NetClassifier is more accurate on the same splits, in points, and `ahead_std` its spread over the splits.
 
 usage: python benchmarks/small.py [--only NAME,...] [--seeds 5] [--out FILE]
 """
@@ -108,9 +109,16 @@ def measure(splits: Callable[[int], Iterator[Split]], seeds: int) -> dict[str, d
             "accuracy": fmean(accuracy for accuracy, _ in runs),
             "std": stdev(accuracy for accuracy, _ in runs),
             "seconds": fmean(seconds for _, seconds in runs),
+            **(ahead(found["IF2NetClassifier"], runs) if name != "IF2NetClassifier" else {}),
         }
         for name, runs in found.items()
     }
+
+
+def ahead(ours: list[tuple[float, float]], theirs: list[tuple[float, float]]) -> dict[str, float]:
+    """Return the mean and the spread of the difference in accuracy, split by split."""
+    differences = [our - their for (our, _), (their, _) in zip(ours, theirs, strict=True)]
+    return {"ahead": fmean(differences), "ahead_std": stdev(differences)}
 
 
 def main() -> None:

@@ -83,7 +83,7 @@ def _images(mistakes: Iterable[Mistake]) -> str:
 
 def _breakable(name: Any) -> str:
     """Return a name that a browser breaks between its words first, also where no spaces separate them."""
-    return re.sub(r"([_.-])(?=.)", r"\1<wbr>", escape(str(name)))
+    return re.sub(r"([_-])(?=.)", r"\1<wbr>", escape(str(name)))
 
 
 def _thumbnail(path: Path) -> str:
