@@ -20,8 +20,7 @@ class Slower(Trainer):
     summary = "half the learning rate with each task"
 
     def before_step(self, X, y):
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.rate / 2**self.tasks
+        self.optimiser.rate = self.settings.rate / 2**self.tasks
 
 
 def main() -> None:
