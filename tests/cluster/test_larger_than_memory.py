@@ -52,11 +52,8 @@ class Peak:
             return 0
 
 
-@pytest.mark.parametrize(
-    "blocks",
-    [12, pytest.param(2000, marks=pytest.mark.slow)],
-    ids=["120 MB with a store of 80 MB", "20 GB with a memory of 4 GB"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("blocks", [12, 2000], ids=["120 MB with a store of 80 MB", "20 GB with a memory of 4 GB"])
 def test_data_larger_than_memory_is_learned(blocks, own_processes):
     counted = []
     net = IF2Net(encoder="linear", device="cpu")

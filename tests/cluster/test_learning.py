@@ -71,6 +71,7 @@ def test_three_workers_learn_the_same_as_one_learner(dataset, plain, samples, ne
     assert net.feature_names is None  # the features are vectors
 
 
+@pytest.mark.slow  # the next test kills one worker
 def test_workers_killed_while_counting_and_while_merging_change_nothing(dataset, plain, samples, own_processes):
     killer = Killer(own_processes, {600: 1, SAMPLES: 2})
     net = cluster.learn(plain.fork(), dataset, workers=2, report=killer)
