@@ -229,6 +229,8 @@ def innate_cost() -> list[str]:
             for dtype in ("float32", "bfloat16")
         ),
         ["pictures per second, with nodes", *(f"{speed[f'{size} with nodes']:,}" for size in SIZES.values())],
+        ["pictures per second, with nodes, two threads", f"{benchmark()['by_the_clock']['small with nodes']:,}", "–"],
+        ["learning FashionMNIST, seconds", f"{learned['seconds']:.0f}", "–"],
         ["learning FashionMNIST, processor seconds", f"{learned['processor_seconds']:.0f}", "–"],
         ["its accuracy, without mirror images", f"{100 * learned['accuracy']:.2f}", "–"],
         ["its model file, MB", f"{learned['bytes'] / 1e6:.0f}", "–"],
