@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from if2net.errors import OutputError
 from if2net.server.changes import RESTORE, Change
@@ -321,9 +321,12 @@ def _committed_pages(path: Path) -> int:
         return 0
     number = committed = 0
     with open(path, "rb") as file:
-        size = int.from_bytes(file.read(32)[8:12], "big")
+        head = file.read(32)
+        size = int.from_bytes(head[8:12], "big")
         page = file.read(24)
-        salts = page[8:16]
+        # When all pages are in the database, SQLite begins again with new salts in the head. A process that is killed
+        # then leaves no page with these salts. Those in a damaged head mean nothing.
+        salts = head[16:24] if _is_whole(head) else page[8:16]
         while len(page) == 24 and page[8:16] == salts:
             number += 1
             if any(page[4:8]):  # the size of the database after a commit
@@ -331,6 +334,17 @@ def _committed_pages(path: Path) -> int:
             file.seek(size, os.SEEK_CUR)
             page = file.read(24)
     return committed
+
+
+def _is_whole(head: bytes) -> bool:
+    """Return whether the head of SQLite's own log has the checksum at its end (section 4 of SQLite's file format)."""
+    order: Literal["big", "little"] = "big" if head[3:4] == b"\x83" else "little"
+    words = [int.from_bytes(head[place : place + 4], order) for place in range(0, 24, 4)]
+    first = second = 0
+    for one, other in zip(words[::2], words[1::2], strict=True):
+        first = (first + one + second) & 0xFFFFFFFF
+        second = (second + other + first) & 0xFFFFFFFF
+    return head[24:] == first.to_bytes(4, "big") + second.to_bytes(4, "big")
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import threading
 import uuid
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -209,6 +210,27 @@ def test_changes_behind_a_damaged_page_of_the_log_are_missed_loudly(model, serve
         assert sum(counts(client).values()) in (60, 75, 90)
     assert "may be lost" in caplog.text
     assert [copy.read_bytes() for copy in model.parent.glob("model.if2-log-wal.damaged-*")] == [wal]
+
+
+def test_a_log_that_was_about_to_begin_again_is_not_damaged(model, served, three_classes, caplog):
+    """A kill between the new head of SQLite's own log and its first page leaves old pages behind the new head."""
+    database, wal = (Path(f"{model}-log{end}") for end in ("", "-wal"))
+    with served(model) as client:
+        client.get("/v1/model")
+        learn(client, *three_classes(15, seed=1))
+        with closing(sqlite3.connect(database)) as other:
+            other.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        before = database.read_bytes(), wal.read_bytes()
+        learn(client, *three_classes(15, seed=2))
+        head = wal.read_bytes()[:32]
+        crash(client)
+    assert len(before[1]) > 32
+    assert head != before[1][:32]
+    database.write_bytes(before[0])
+    wal.write_bytes(head + before[1][32:])
+    with served(model) as client:
+        assert sum(counts(client).values()) == 75
+    assert "damaged" not in caplog.text
 
 
 @pytest.mark.parametrize("damage", ["operation = 'leasn'", "samples = 31", "undoes = 1", "key = 'z'"])
