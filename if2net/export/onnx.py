@@ -101,7 +101,9 @@ class _Graph(nn.Module):
         assert net.encoder is not None
         self.net, self.encoder, self.extractor = net, net.encoder, extractor
         # Registered, so that a network that sees an image and its mirror image is stored once.
-        self.networks = nn.ModuleList(_networks(extractor.backbone if extractor else net.encoder))
+        extractors = [one for one in (extractor, extractor and extractor.beside) if one is not None]
+        parts: list[Backbone | Encoder] = [one.backbone for one in extractors] or [net.encoder]
+        self.networks = nn.ModuleList(network for part in parts for network in _networks(part))
         solution = net._solution(temperature=True)
         assert solution.temperature is not None
         self.times_beta, self.temperature = solution.times_beta, solution.temperature

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from if2net.errors import ConfigurationError, IF2NetError, unknown
 from if2net.images.backbones.base import Backbone, Preprocessing, unsuitable
-from if2net.images.backbones.registry import load_backbone, split
+from if2net.images.backbones.registry import NAMES, load_backbone, split
 
 # Part of every identity. Raise it when the same options come to mean other numbers.
 VERSION = 1
@@ -29,17 +29,21 @@ class Options:
     pool: int = 1  # each map is averaged to pool × pool
     flip: bool = False  # average the features of the image and of its mirror image
     size: int | None = None  # pixels per side of the input; None is the backbone's own
+    beside: str | None = None  # another backbone, one of `registry.NAMES`, whose features follow
 
     def __post_init__(self) -> None:
         if not 1 <= self.pool <= LARGEST_POOL:
             raise ConfigurationError(f"The option pool of a backbone takes a number from 1 to {LARGEST_POOL}.")
+        # Only these, because a model file holds the options and may come from anybody.
+        if self.beside not in (None, *NAMES):
+            raise unknown("backbone", str(self.beside), NAMES)
 
     @classmethod
     def parse(cls, words: list[str], defaults: dict[str, Any]) -> Options:
         """Read options from words such as "pool=2".
 
         >>> Options.parse(["depths=2+3", "flip=yes"], {"pool": 2})
-        Options(depths=(2, 3), pool=2, flip=True, size=None)
+        Options(depths=(2, 3), pool=2, flip=True, size=None, beside=None)
         """
         values = dict(defaults)
         for word in words:
@@ -51,7 +55,11 @@ class Options:
 
 
 class Extractor:
-    """A backbone with options. `identity` changes with everything that its numbers depend on."""
+    """A backbone with options. `identity` changes with everything that its numbers depend on.
+
+    A backbone beside it has its own defaults, and sees the same pixels, scaled to its size. Its features are scaled so
+    that both backbones have the same weight, whatever the numbers of their features.
+    """
 
     def __init__(
         self, backbone: Backbone, options: Options | None = None, device: torch.device | str = "cpu"
@@ -59,6 +67,8 @@ class Extractor:
         self.backbone = backbone
         self.options = options or Options(**backbone.defaults)
         self.device = torch.device(device)
+        beside = self.options.beside
+        self.beside = Extractor(load_backbone(beside, device), device=device) if beside else None
         self.width: int | None = None  # the number of features that a model expects
         self.depths = self.options.depths or (backbone.depths,)
         if not all(1 <= depth <= backbone.depths for depth in self.depths):
@@ -80,12 +90,16 @@ class Extractor:
     @property
     def identity(self) -> str:
         """A digest of the network, the preprocessing and the options."""
-        facts = {
+        facts: dict[str, Any] = {
             "version": VERSION,
             "weights": self.backbone.fingerprint,
             "preprocessing": asdict(self.preprocessing),
             "options": asdict(replace(self.options, depths=self.depths)),
         }
+        if self.beside is None:
+            del facts["options"]["beside"]
+        else:
+            facts["options"]["beside"] = self.beside.identity
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
     @property
@@ -98,6 +112,12 @@ class Extractor:
         changed = [f"{name}={words[name]}" for name in options if options[name] != defaults[name]]
         return ",".join([self.backbone.name, *changed])
 
+    @property
+    def pretrained_on(self) -> str | None:
+        """The data behind the weights of all its backbones."""
+        parts = [one.backbone.pretrained_on for one in (self, self.beside) if one is not None]
+        return "; ".join(part for part in parts if part is not None) or None
+
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         """Turn N×H×W×3 bytes into N×d features."""
         with torch.inference_mode():
@@ -109,12 +129,26 @@ class Extractor:
         features = self._pooled(images)
         if self.options.flip:
             features = (features + self._pooled(images.flip(3))) / 2
+        if self.beside is not None:
+            others = self.beside.features(self._for_beside(pixels))
+            # Without this factor, the backbone with more features would count for more.
+            others = others * (features.shape[1] / others.shape[1]) ** 0.5
+            features = torch.cat([features, others], dim=1)
         if self.width not in (None, features.shape[1]):  # before all images have features of a wrong size
             raise ConfigurationError(
                 f"The model takes {self.width:,} features, and {self.text} gives {features.shape[1]:,}; its file is "
                 "wrong. Use a backup copy."
             )
         return features.float()
+
+    def _for_beside(self, pixels: Tensor) -> Tensor:
+        """Scale N×H×W×3 bytes to the size of the backbone beside."""
+        assert self.beside is not None
+        side = self.beside.preprocessing.framing.size
+        if pixels.shape[1] == side:
+            return pixels
+        scaled = interpolate(pixels.permute(0, 3, 1, 2).float(), (side, side), mode="bilinear", antialias=True)
+        return scaled.permute(0, 2, 3, 1)
 
     def _pooled(self, images: Tensor) -> Tensor:
         return torch.cat([self._vector(values, len(images)) for values in self._maps(images)], dim=1)
@@ -152,6 +186,8 @@ def load_extractor(text: str, device: torch.device | str = "cpu") -> Extractor:
 
 
 def _value(key: str, text: str) -> Any:
+    if key == "beside":
+        return text
     try:
         if key == "depths":
             return tuple(int(part) for part in text.split("+"))

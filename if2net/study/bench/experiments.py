@@ -40,7 +40,10 @@ class Part:
 
     def settings(self, methods: list[str], given: Given) -> dict[str, Any]:
         """Settings from the search, from this part and from the user. The later of these has priority."""
-        searched = hyperparameters.searched(methods, parse_scenario(self.scenario).dataset, self.protocol, self.scope)
+        scenario = parse_scenario(self.scenario)
+        searched = hyperparameters.searched(
+            methods, scenario.dataset, self.protocol, self.scope, beside=scenario.has_two_backbones
+        )
         own: Given = [(None, "scope", self.scope)] if self.scope != "seen" else []
         own += [
             (name, key, value)
@@ -122,7 +125,7 @@ def _image_parts(
     The memory is the paper's. Tasks are small, so 300 steps are at least several epochs.
     """
     everyone = (*BOUNDS, *methods, *PEERS, "if2net")
-    own = [(None, "memory", memory), (None, "steps", 300), *AS_MEASURED, *(own or [])]
+    own = [(None, "memory", memory), (None, "steps", 300), *(AS_MEASURED if own is None else own)]
     return tuple(Part(scenario, "agnostic", everyone, own=own) for scenario in scenarios)
 
 
@@ -130,12 +133,12 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-mnist": Experiment("MNIST-10/5 and FashionMNIST-10/5, all methods", _mnist_parts()),
     "table-cifar": Experiment(
         "CIFAR-60/10 after each task, on features of a backbone for the other 40 classes",
-        _image_parts("cifar100-60/10@held-out", methods=COMPARED, memory=2000),
+        _image_parts("cifar100-60/10@held-out", methods=COMPARED, memory=2000, own=[]),
     ),
     "figure-cifar": Experiment(
         "CIFAR-60/20 after each task, on the same features",
         # With the rate of 0.05 from the search, the training of BiC diverged on four of these five streams.
-        _image_parts("cifar100-60/20@held-out", methods=COMPARED, memory=2000, own=[("bic", "rate", 0.01)]),
+        _image_parts("cifar100-60/20@held-out", methods=COMPARED, memory=2000, own=[*AS_MEASURED, ("bic", "rate", 0.01)]),
     ),
     "table-imagenet-subset": Experiment(
         "Tiny-ImageNet-100/10, /25 and /50 in the place of ImageNet-Subset",
@@ -152,6 +155,17 @@ EXPERIMENTS: dict[str, Experiment] = {
             "cub200-100/10@efficientnet-lite0",
             methods=("pcl", *COMPARED),
             memory=4400,
+        ),
+    ),
+    "photographs": Experiment(
+        "CIFAR-60/10, CUB-100/5, /10, /20 and Stanford Dogs-60/5, /10, with innate features beside the backbone's",
+        tuple(
+            Part(f"{scenario}@held-out,beside=innate-large", "agnostic", (*PEERS, "if2net"))
+            for scenario in (
+                "cifar100-60/10",
+                *(f"cub200-100/{tasks}" for tasks in (5, 10, 20)),
+                *(f"stanford-dogs-60/{tasks}" for tasks in (5, 10)),
+            )
         ),
     ),
     "figure-dogs": Experiment(

@@ -16,12 +16,20 @@ from if2net.study.bench.settings import Given
 from if2net.study.data import DATASETS, IMAGE_DATASETS, is_image_dataset
 
 
-def searched(methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen") -> Given:
-    """The best settings of the search for these methods on this data set; settings from the user have priority."""
-    name = "images" if is_image_dataset(dataset) else dataset  # one search, on CIFAR, serves for all images
-    key = "-".join([name, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
-    values = {name: _file().get(name, {}).get("best", {}).get(key, {}) for name in methods}
-    if key == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
+def searched(
+    methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen", *, beside: bool = False
+) -> Given:
+    """The best settings of the search for these methods on this data set; settings from the user have priority.
+
+    The search on CIFAR serves for image data sets without a search of their own. `beside` is for images whose features
+    come from two backbones.
+    """
+    words = [word for word in (protocol, scope) if word not in ("agnostic", "seen")]
+    words = ["beside", *words] if beside else words
+    names = [dataset, "images"] if is_image_dataset(dataset) else [dataset]
+    keys = ["-".join([name, *words]) for name in names]
+    values = {name: _best(name, keys) for name in methods}
+    if keys[-1] == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
         values["if2net"] = IMAGE_SETTINGS  # a user's own images: the same model as `if2net learn` builds
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
@@ -50,6 +58,12 @@ def space(method: str) -> tuple[Space, Given]:
     if "space" not in entry:
         raise ConfigurationError(f"There is no space for {method} to search; give a grid, such as rate=0.01,0.1.")
     return entry["space"], [(None, key, value) for key, value in entry.get("fixed", {}).items()]
+
+
+def _best(method: str, keys: list[str]) -> dict[str, Any]:
+    """The settings under the first of these keys that the method has."""
+    best = _file().get(method, {}).get("best", {})
+    return next((best[key] for key in keys if key in best), {})
 
 
 @cache

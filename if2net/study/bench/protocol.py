@@ -24,6 +24,8 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
 }
 # A variant of aware that the ablations read: the task selects the representation, and every class is an answer.
 AMONG_ALL = "among all classes"
+# Decimals of an accuracy: enough for test sets of a million samples, and short in files.
+DIGITS = 7
 
 
 def check_protocol(name: str) -> None:
@@ -33,9 +35,10 @@ def check_protocol(name: str) -> None:
 
 
 def accuracies(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[float]:
-    """The accuracy on each of these tasks under a protocol."""
+    """The accuracy on each of these tasks under a protocol, rounded to `DIGITS` decimals."""
     predicted = predictions(method, tasks, protocol, variant)
-    return [float(np.mean(answers == task.test_y)) for answers, task in zip(predicted, tasks, strict=True)]
+    pairs = zip(predicted, tasks, strict=True)
+    return [round(float(np.mean(answers == task.test_y)), DIGITS) for answers, task in pairs]
 
 
 def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> np.ndarray:

@@ -85,7 +85,7 @@ def image_rows(
     train_y, test_y = train.labels[train_kept], test.labels[test_kept]
     for part, files, labels in (("training", train, train_y), ("test", test, test_y)):
         _check_classes_left(images, part, files, labels, extracted.left_out)
-    origin = {"identity": extractor.identity, "pretrained_on": extractor.backbone.pretrained_on}
+    origin = {"identity": extractor.identity, "pretrained_on": extractor.pretrained_on}
     data = Dataset(images.name, train_X, train_y, test_X, test_y, images.classes, origin)
     return data, images.left_out | extracted.left_out
 

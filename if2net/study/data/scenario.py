@@ -44,6 +44,11 @@ class Scenario:
         backbone = f"@{self.backbone}" if self.backbone else ""
         return f"{self.dataset}-{self.classes}/{self.tasks}{backbone}"
 
+    @property
+    def has_two_backbones(self) -> bool:
+        """Whether the features of another backbone are beside those of the first."""
+        return ",beside=" in (self.backbone or "")
+
     def check_classes(self, available: int) -> None:
         """Raise an error if the data set has fewer classes than the scenario."""
         if self.classes > available:

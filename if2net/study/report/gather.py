@@ -39,7 +39,11 @@ DATASETS = {
     "stanford-dogs": "Stanford Dogs",
 }
 # The paper's backbone is trained on the classes that are not learned. Any other one is named.
-BACKBONES = {"held-out": "", "efficientnet-lite0": "EfficientNet-Lite0, ImageNet weights"}
+BACKBONES = {
+    "held-out": "",
+    "held-out,beside=innate-large": "innate features beside",
+    "efficientnet-lite0": "EfficientNet-Lite0, ImageNet weights",
+}
 FEATURES = (
     "features: of a ResNet that was trained on the classes that are not learned, unless another backbone is named"
 )

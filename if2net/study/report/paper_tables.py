@@ -215,6 +215,10 @@ def _with_margins(name: str, sections: Sequence[Section]) -> str:
     return f"{introduction(sections)}\n\n{margins(name, sections)}"
 
 
+def _across(_: str, sections: Sequence[Section]) -> str:
+    return f"ACC %. {introduction(sections)}\n\n{across(sections)}"
+
+
 def _curves(sections: Sequence[Section]) -> Chart:
     heading = f"{title(sections[0].scenario)}, {sections[0].protocol} protocol"
     return accuracy_chart(sections[0], alone=True, width=560, heading=heading)
@@ -233,5 +237,6 @@ FORMS = {  # by the names of EXPERIMENTS
     "figure-cifar": Form(lambda _, sections: introduction(sections), {"curves.svg": _curves}),
     "table-imagenet-subset": Form(_beside_another_dataset, {"bars.svg": partial(_bars, columns=3, width=210)}),
     "figure-cub": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280)}),
+    "photographs": Form(_across),
     "figure-dogs": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280, transfer=True)}),
 }

@@ -46,10 +46,11 @@ def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
     if method not in METHODS:
         return {}
     try:
-        found = hyperparameters.searched([method], parse_scenario(scenario).dataset, protocol)
+        parsed = parse_scenario(scenario)
+        searched = hyperparameters.searched([method], parsed.dataset, protocol, beside=parsed.has_two_backbones)
     except ConfigurationError:
         return {}
-    return asdict(resolve([method], protocol, found)[method])
+    return asdict(resolve([method], protocol, searched)[method])
 
 
 def _ranges(seeds: Sequence[int]) -> list[tuple[int, int]]:
