@@ -3,40 +3,52 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from if2net.config import Config
+from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
-from if2net.study.data import DATASETS, IMAGE_DATASETS, is_image_dataset
+from if2net.study.data import DATASETS, IMAGE_DATASETS, Scenario, is_image_dataset
 
 
-def searched(methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen") -> Given:
-    """The best settings of the search for these methods on this data set; settings from the user have priority."""
-    name = "images" if is_image_dataset(dataset) else dataset  # one search, on CIFAR, serves for all images
-    key = "-".join([name, *(word for word in (protocol, scope) if word not in ("agnostic", "seen"))])
-    values = {name: _file().get(name, {}).get("best", {}).get(key, {}) for name in methods}
-    if key == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
+def searched(
+    methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen", backbone: str | None = None
+) -> Given:
+    """The best settings of the search for these methods on this data set; settings from the user have priority.
+
+    One search, on CIFAR, serves for all images. The features of the innate networks have searches of their own, on
+    FashionMNIST for tables of pixels and on CIFAR for images.
+    """
+    images, own = is_image_dataset(dataset), (backbone or "").partition(",")[0]
+    names = ["images" if images or backbone else dataset]
+    if own in INNATE:
+        names.insert(0, f"{'cifar100' if images else 'fashion-mnist'}@{own}")
+    ending = [word for word in (protocol, scope) if word not in ("agnostic", "seen")]
+    keys = ["-".join([name, *ending]) for name in names]
+    values: dict[str, Mapping[str, Any]] = {name: _best(name, keys) for name in methods}
+    if keys[-1] == "images" and images and dataset not in IMAGE_DATASETS and "if2net" in values:
         values["if2net"] = IMAGE_SETTINGS  # a user's own images: the same model as `if2net learn` builds
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
 
-def for_pictures(dataset: str, protocol: str, given: Given) -> Given:
+def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
     """The settings with which IF2Net sees pictures through the innate encoder, unless the user gives an encoder.
 
-    None where the data is not made of pictures, or where the protocol needs the paper's layers.
+    None where the rows are not made of pixels, or where the protocol needs the paper's layers.
 
-    >>> for_pictures("mnist", "agnostic", [])
+    >>> from if2net.study.data import parse_scenario
+    >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [])
     [('if2net', 'encoder', 'innate'), ('if2net', 'image_shape', '28x28')]
-    >>> for_pictures("mnist", "agnostic", [(None, "encoder", "wide")])
+    >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [(None, "encoder", "wide")])
     []
     """
-    source = DATASETS.get(dataset)
+    source = DATASETS.get(scenario.dataset) if scenario.backbone is None else None
     dense = {"encoder", *Config().encoder_overrides()} - {"width"}  # settings that the innate encoder does not have
     chosen = any(setting in dense and method in (None, "if2net") for method, setting, _ in given)
     if source is None or source.image_shape is None or protocol != "agnostic" or chosen:
@@ -50,6 +62,12 @@ def space(method: str) -> tuple[Space, Given]:
     if "space" not in entry:
         raise ConfigurationError(f"There is no space for {method} to search; give a grid, such as rate=0.01,0.1.")
     return entry["space"], [(None, key, value) for key, value in entry.get("fixed", {}).items()]
+
+
+def _best(method: str, keys: Iterable[str]) -> dict[str, Any]:
+    """The best settings of a method under the first of the keys that it has."""
+    best = _file().get(method, {}).get("best", {})
+    return next((best[key] for key in keys if key in best), {})
 
 
 @cache

@@ -46,7 +46,8 @@ def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
     if method not in METHODS:
         return {}
     try:
-        found = hyperparameters.searched([method], parse_scenario(scenario).dataset, protocol)
+        parsed = parse_scenario(scenario)
+        found = hyperparameters.searched([method], parsed.dataset, protocol, backbone=parsed.backbone)
     except ConfigurationError:
         return {}
     return asdict(resolve([method], protocol, found)[method])
