@@ -5,10 +5,11 @@ usage: python results/images.py
 
 from pathlib import Path
 
+from if2net.study.bench.experiments import OWN
 from if2net.study.report.paper_tables import FORMS, read, write
 
 HERE = Path(__file__).parent
-NAMES = [name for name, form in FORMS.items() if form.figures]
+NAMES = [name for name, form in FORMS.items() if form.figures and name not in OWN]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import spread as by_order
 from sentences import results
 
 from if2net.study.bench.display import costs, markdown, spread
-from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, OURS, PEERS, Part
+from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, OURS, OWN, PEERS, Part
 from if2net.study.bench.paper import paper_figures
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
@@ -294,7 +294,7 @@ def facts(rows: dict[str, str]) -> list[str]:
     return ["| measurement | value |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
 
 
-IMAGES = [name for name, form in FORMS.items() if form.figures]
+IMAGES = [name for name, form in FORMS.items() if form.figures and name not in OWN]
 
 
 def image_commands() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,38 +13,41 @@ from if2net.errors import ConfigurationError
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
-from if2net.study.data import DATASETS, IMAGE_DATASETS, is_image_dataset
+from if2net.study.data import DATASETS, IMAGE_DATASETS, Scenario, is_image_dataset
 
 
 def searched(
-    methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen", *, beside: bool = False
+    methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen", backbone: str | None = None
 ) -> Given:
     """The best settings of the search for these methods on this data set; settings from the user have priority.
 
-    The search on CIFAR serves for image data sets without a search of their own. `beside` is for images whose features
-    come from two backbones.
+    A search on the data set with these features comes first, then one on CIFAR with these features, or on
+    FashionMNIST for tables of pixels. The search on CIFAR with features of `@held-out` serves for all other images.
     """
-    words = [word for word in (protocol, scope) if word not in ("agnostic", "seen")]
-    words = ["beside", *words] if beside else words
-    names = [dataset, "images"] if is_image_dataset(dataset) else [dataset]
-    keys = ["-".join([name, *words]) for name in names]
-    values = {name: _best(name, keys) for name in methods}
-    if keys[-1] == "images" and dataset not in IMAGE_DATASETS and "if2net" in values:
+    images = is_image_dataset(dataset)
+    names = ["images" if images or backbone else dataset]
+    if features := _features(backbone):
+        names = [f"{dataset}@{features}", f"{'cifar100' if images else 'fashion-mnist'}@{features}", *names]
+    ending = [word for word in (protocol, scope) if word not in ("agnostic", "seen")]
+    keys = ["-".join([name, *ending]) for name in names]
+    values: dict[str, Mapping[str, Any]] = {name: _best(name, keys) for name in methods}
+    if keys[-1] == "images" and images and dataset not in IMAGE_DATASETS and "if2net" in values:
         values["if2net"] = IMAGE_SETTINGS  # a user's own images: the same model as `if2net learn` builds
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
 
-def for_pictures(dataset: str, protocol: str, given: Given) -> Given:
+def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
     """The settings with which IF2Net sees pictures through the innate encoder, unless the user gives an encoder.
 
-    None where the data is not made of pictures, or where the protocol needs the paper's layers.
+    None where the rows are not made of pixels, or where the protocol needs the paper's layers.
 
-    >>> for_pictures("mnist", "agnostic", [])
+    >>> from if2net.study.data import parse_scenario
+    >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [])
     [('if2net', 'encoder', 'innate'), ('if2net', 'image_shape', '28x28')]
-    >>> for_pictures("mnist", "agnostic", [(None, "encoder", "wide")])
+    >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [(None, "encoder", "wide")])
     []
     """
-    source = DATASETS.get(dataset)
+    source = DATASETS.get(scenario.dataset) if scenario.backbone is None else None
     dense = {"encoder", *Config().encoder_overrides()} - {"width"}  # settings that the innate encoder does not have
     chosen = any(setting in dense and method in (None, "if2net") for method, setting, _ in given)
     if source is None or source.image_shape is None or protocol != "agnostic" or chosen:
@@ -60,8 +63,18 @@ def space(method: str) -> tuple[Space, Given]:
     return entry["space"], [(None, key, value) for key, value in entry.get("fixed", {}).items()]
 
 
-def _best(method: str, keys: list[str]) -> dict[str, Any]:
-    """The settings under the first of these keys that the method has."""
+def _features(backbone: str | None) -> str:
+    """The backbones, without the other options.
+
+    >>> _features("innate,size=28"), _features("held-out,pool=1,beside=innate-large")
+    ('innate', 'held-out,beside=innate-large')
+    """
+    name, *options = (backbone or "").split(",")
+    return ",".join([name, *(option for option in options if option.startswith("beside="))])
+
+
+def _best(method: str, keys: Iterable[str]) -> dict[str, Any]:
+    """The best settings of a method under the first of the keys that it has."""
     best = _file().get(method, {}).get("best", {})
     return next((best[key] for key in keys if key in best), {})
 

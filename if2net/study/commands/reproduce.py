@@ -1,4 +1,4 @@
-"""`if2net reproduce`: run a table, a figure or an ablation of the paper."""
+"""`if2net reproduce`: run a table, a figure or an ablation."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ def reproduce(
     name: Annotated[str | None, typer.Argument(help="A table or figure, such as table-mnist.")] = None,
     list_them: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     method: MethodsOption = None,
+    part: Annotated[
+        list[str] | None, typer.Option(help="A part of a comparison, by its folder of results. Can be repeated.")
+    ] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Number of seeds. Default: 5, or 3 for most ablations.")
     ] = None,
@@ -35,9 +38,10 @@ def reproduce(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a table or an ablation of the paper and show ours beside the paper's figures.
+    """Run a table or an ablation, and show ours beside the paper's figures where there are any.
 
-    With -m, only these methods are run; `if2net merge` joins the parts later. Ablations take neither -m nor --set.
+    With -m, only these methods are run, and with --part, only these streams; `if2net merge` joins the results later.
+    Ablations take none of -m, --part and --set.
     """
     from dataclasses import replace
 
@@ -55,7 +59,7 @@ def reproduce(
     from if2net.study.bench.settings import from_command_line
     from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
-    from if2net.study.report.paper_tables import write
+    from if2net.study.report.paper_tables import read, write
 
     summaries = {entry: experiment.summary for entry, experiment in EXPERIMENTS.items()}
     summaries |= {entry: ablation.summary for entry, ablation in ABLATIONS.items()}
@@ -71,8 +75,10 @@ def reproduce(
     check_results_folder(folder, force)
     left_out: dict[Path, str] = {}
     if name in ABLATIONS:
-        if method or settings:
-            raise ConfigurationError(f"{name} is an ablation with settings of its own; leave out -m and --set.")
+        if method or part or settings:
+            raise ConfigurationError(
+                f"{name} is an ablation with settings of its own; leave out -m, --part and --set."
+            )
         ablation = ABLATIONS[name]
         seeds = range(seed, seed + (runs or ablation.runs))
         with locked_folder(folder, ADVICE, wait=not no_wait), progress(name, console) as show:
@@ -88,6 +94,7 @@ def reproduce(
             seeds=tuple(range(seed, seed + (runs or RUNS))),
             device=chosen_device,
             given=from_command_line(settings or []),
+            folders=part or [],
         )
         for plan, place in planned:
             check_folder(plan, place)
@@ -100,7 +107,8 @@ def reproduce(
             locked_folder(folder, ADVICE, wait=not no_wait),
             shown_steps([plan for plan, _ in planned], console) as show_step,
         ):
-            files = write(name, run_plans(planned, loader, jobs, show_step), folder)
+            run_plans(planned, loader, jobs, show_step)
+            files = write(name, read(name, folder), folder)  # with the parts that were run before
     console.print(Markdown(files[0].read_text(encoding="utf-8")))
     console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
     print_left_out(left_out, console)

@@ -70,9 +70,13 @@ def run(
     stream = parse_scenario(scenario, backbone)
     methods = method or DEFAULT_METHODS
     given = (from_file(config) if config else []) + from_command_line(settings or [])
-    innate = hyperparameters.for_pictures(stream.dataset, protocol, given) if "if2net" in methods else []
-    others = [name for name in methods if name != "if2net" or not innate]
-    searched = hyperparameters.searched(others, stream.dataset, protocol, beside=stream.has_two_backbones)
+    innate = hyperparameters.for_pictures(stream, protocol, given) if "if2net" in methods else []
+    searched = hyperparameters.searched(
+        [name for name in methods if name != "if2net" or not innate],
+        stream.dataset,
+        protocol,
+        backbone=stream.backbone,
+    )
     resolved = resolve(methods, protocol, searched + innate + given)
     if innate:
         console.print(INNATE_NOTE, soft_wrap=True)

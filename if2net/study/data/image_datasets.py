@@ -9,7 +9,9 @@ from pathlib import Path
 from if2net.errors import ConfigurationError, IF2NetError, InputError, unknown
 from if2net.study.data import hub, layouts
 from if2net.study.data.cifar import cifar_binary
+from if2net.study.data.datasets import DATASETS
 from if2net.study.data.image_files import ImageDataset
+from if2net.study.data.unpacked import unpacked
 
 FOLDER = "folder:"
 HUB = "hub:"
@@ -33,12 +35,19 @@ def is_image_dataset(name: str) -> bool:
     return name in IMAGE_DATASETS or name.startswith((FOLDER, HUB))
 
 
+def has_pictures(name: str) -> bool:
+    """Return whether a backbone can see the samples of a data set: images, or rows of pixels such as mnist."""
+    return is_image_dataset(name) or (name in DATASETS and DATASETS[name].image_shape is not None)
+
+
 def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
     """Load an image data set by name from `folder` or IF2NET_DATA, from a user's own folder, or from the hub."""
     if name.startswith(FOLDER):
         return layouts.any_folder(Path(name.removeprefix(FOLDER)).expanduser())
     if name.startswith(HUB):
         return hub.download(name, name.removeprefix(HUB))
+    if name not in IMAGE_DATASETS and has_pictures(name):
+        return unpacked(name, None if folder is None else Path(folder))
     if name not in IMAGE_DATASETS:
         raise unknown("image data set", name, IMAGE_DATASETS)
     if folder is not None and not Path(folder).is_dir():
@@ -83,6 +92,14 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         f"cifar-100-binary (the binary version, unpacked), or {PAIR},",
         (layouts.train_and_test, cifar_binary),
         "uoft-cs/cifar100",
+    ),
+    "cifar10": ImageSource(
+        "60,000 images of 32×32 pixels, 10 classes; the official split",
+        "none stated; the authors ask to cite Krizhevsky 2009",
+        "https://www.cs.toronto.edu/~kriz/cifar.html",
+        PAIR,
+        (layouts.train_and_test,),
+        "uoft-cs/cifar10",
     ),
     "cub200": ImageSource(
         "11,788 photographs of birds, 200 classes (CUB-200-2011); the official split",

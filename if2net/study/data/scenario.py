@@ -10,7 +10,7 @@ import numpy as np
 from if2net.errors import ConfigurationError, InputError, unknown
 from if2net.images.backbones import registry
 from if2net.study.data.datasets import DATASETS, Dataset
-from if2net.study.data.image_datasets import IMAGE_DATASETS, is_image_dataset
+from if2net.study.data.image_datasets import IMAGE_DATASETS, has_pictures, is_image_dataset
 
 # The share of the training data that takes the place of the test data in a search.
 VALIDATION_SHARE = 1 / 6
@@ -43,11 +43,6 @@ class Scenario:
         """The scenario as text, which `parse_scenario` reads."""
         backbone = f"@{self.backbone}" if self.backbone else ""
         return f"{self.dataset}-{self.classes}/{self.tasks}{backbone}"
-
-    @property
-    def has_two_backbones(self) -> bool:
-        """Whether the features of another backbone are beside those of the first."""
-        return ",beside=" in (self.backbone or "")
 
     def check_classes(self, available: int) -> None:
         """Raise an error if the data set has fewer classes than the scenario."""
@@ -99,6 +94,8 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
     Scenario(dataset='fashion-mnist', classes=10, tasks=5, backbone=None)
     >>> parse_scenario("cub200-100/10").name
     'cub200-100/10@efficientnet-lite0'
+    >>> parse_scenario("mnist-10/5@innate").backbone
+    'innate'
     """
     match = re.fullmatch(PATTERN, text)
     if match is None:
@@ -114,9 +111,9 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
             f"{classes} classes cannot be cut evenly into {tasks} tasks; choose a number of tasks that divides them."
         )
     chosen = backbone or match[4]
-    if chosen and not images:
+    if chosen and not has_pictures(dataset):
         raise ConfigurationError(f"{dataset} is a table of numbers and needs no backbone; leave {chosen} out.")
-    return Scenario(dataset, classes, tasks, (chosen or registry.DEFAULT) if images else None)
+    return Scenario(dataset, classes, tasks, chosen or (registry.DEFAULT if images else None))
 
 
 def _validation_split(data: Dataset, classes: list[int]) -> Dataset:

@@ -10,8 +10,10 @@ import torch
 from torch import Tensor
 
 from if2net.config import Config
+from if2net.encoder import INNATE
 from if2net.labels import Labels
 from if2net.learner import IF2Net
+from if2net.study.methods.common.encoded import EncodedLearner
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 
 
@@ -28,7 +30,10 @@ class IF2NetMethod(Method):
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: Any) -> None:
         super().__init__(inputs, seed, device, settings)
-        self.net = IF2Net(replace(settings, seed=seed, device=str(device)))
+        config = replace(settings, seed=seed, device=str(device))
+        # Without the shape of a picture, the rows are the features of the innate network.
+        encoded = config.encoder in INNATE and config.image_shape is None
+        self.net = EncodedLearner(config, inputs) if encoded else IF2Net(config)
 
     @classmethod
     def defaults(cls, protocol: str) -> dict[str, Any]:

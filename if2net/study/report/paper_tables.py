@@ -1,4 +1,4 @@
-"""The files that `if2net reproduce` writes for each of the paper's comparisons: table.md, and figures.
+"""The files that `if2net reproduce` writes for each comparison, the paper's and our own: table.md, and figures.
 
 A table is markdown, ours beside the figures that the paper prints. FORMS says how each comparison is shown.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import nan
 from pathlib import Path
 from typing import Any
 
+from if2net.encoder import INNATE
 from if2net.files import write_text
 from if2net.study.bench.display import ACC, BWT, COSTS, FWT, costs, markdown, spread
 from if2net.study.bench.experiments import EXPERIMENTS
@@ -18,13 +20,14 @@ from if2net.study.bench.paper import paper_figures
 from if2net.study.bench.results import Results
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
-from if2net.study.report.charts import Chart, accuracy_chart, bar_chart, save
+from if2net.study.report.charts import Chart, Line, accuracy_chart, bar_chart, line_chart, save
 from if2net.study.report.gather import Section, Series, Source, read_sources, sections_of, title
 
 PIXELS = 1400  # the width of a PNG file: sharp on a page
 Printed = dict[str, dict[str, Any]]  # the paper's figures for a task sequence, by method
 # In networks with features for each task, a loss over the task's own classes is the only one there is.
 BRANCHED = ("eft", "pcl")
+ABSENT = (nan, nan)  # a mean and a deviation that are not drawn
 BESIDE = ("method", "protocol", "ACC %", "paper", "BWT", "paper", "FWT", "paper", *COSTS)
 NOTE = "Bold: the highest ACC, the bounds `none` and `joint` left aside."
 # The table there has two data sets, and a reader must see which one a number belongs to.
@@ -32,6 +35,13 @@ NOT_THE_SAME = (
     "**Tiny-ImageNet is not ImageNet-Subset**: it has other photographs, of 64 × 64 pixels. The paper's columns are "
     "of ImageNet-Subset; no figure on one side can be compared with a figure on the other."
 )
+# ACC in percent on CIFAR-100 by the number of tasks, class-incremental, from nothing and without exemplars, as the
+# authors of other methods have published it; not run here. Where they give several figures, the highest.
+PUBLISHED = {
+    "CIRCLE": {10: 45.3, 20: 45.3, 50: 45.3, 100: 45.3},
+    "EFC++": {10: 52.7, 100: 16.4},
+    "APR": {10: 57.9},
+}
 
 
 @dataclass(frozen=True)
@@ -219,6 +229,54 @@ def _across(_: str, sections: Sequence[Section]) -> str:
     return f"ACC %. {introduction(sections)}\n\n{across(sections)}"
 
 
+def _by_encoder(_: str, sections: Sequence[Section]) -> str:
+    """One table per encoder: ACC of each method on each stream."""
+    groups: dict[str, list[Section]] = {}
+    for section in sections:
+        groups.setdefault(_encoder(section), []).append(section)
+    tables = [f"### {name}\n\n{across(group)}" for name, group in groups.items()]
+    published = "; ".join(f"{method} {_as_published(figures)}" for method, figures in PUBLISHED.items())
+    note = (
+        f"On CIFAR-100, from nothing and without exemplars, others have published at best {published}; not run here."
+    )
+    return "\n\n".join([f"ACC % after the last task. {introduction(sections)}", *tables, note])
+
+
+def _as_published(figures: Mapping[int, float]) -> str:
+    """
+    >>> _as_published({10: 45.3, 20: 45.3}), _as_published({10: 52.7, 100: 16.4})
+    ('45.3 with 10 to 20 tasks', '52.7 with 10 tasks, 16.4 with 100 tasks')
+    """
+    first, *others = figures
+    if others and len(set(figures.values())) == 1:
+        return f"{figures[first]} with {first} to {others[-1]} tasks"
+    return ", ".join(f"{acc} with {tasks} tasks" for tasks, acc in figures.items())
+
+
+def _encoder(section: Section) -> str:
+    """The network whose features a section is about; "pixels" where there is none."""
+    return (parse_scenario(section.scenario).backbone or "pixels").partition(",")[0]
+
+
+def _by_number_of_tasks(sections: Sequence[Section]) -> Chart:
+    """ACC of IF2Net on CIFAR-100 by the number of tasks, for each innate encoder, and published figures."""
+    found: dict[str, dict[int, Series]] = {}
+    for section in sections:
+        if parse_scenario(section.scenario).dataset == "cifar100" and _encoder(section) in INNATE:
+            for series in section.series:
+                if series.name == "if2net":
+                    found.setdefault(f"if2net, {_encoder(section)}", {})[section.tasks] = series
+    places = sorted({*next(iter(PUBLISHED.values())), *(tasks for by_tasks in found.values() for tasks in by_tasks)})
+    lines = []
+    for name, by_tasks in found.items():
+        pairs = [(by_tasks[n].mean("acc"), by_tasks[n].deviation("acc")) if n in by_tasks else ABSENT for n in places]
+        lines.append(Line(name, [100 * mean for mean, _ in pairs], [100 * deviation for _, deviation in pairs]))
+    for name, figures in PUBLISHED.items():
+        lines.append(Line(f"{name}, as published", [figures.get(n, nan) for n in places], [0.0] * len(places)))
+    label = "CIFAR-100 by the number of tasks, agnostic protocol: ACC after the last task"
+    return line_chart(label, "tasks that the 100 classes are cut into", "ACC %", places, lines)
+
+
 def _curves(sections: Sequence[Section]) -> Chart:
     heading = f"{title(sections[0].scenario)}, {sections[0].protocol} protocol"
     return accuracy_chart(sections[0], alone=True, width=560, heading=heading)
@@ -239,4 +297,5 @@ FORMS = {  # by the names of EXPERIMENTS
     "figure-cub": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280)}),
     "photographs": Form(_across),
     "figure-dogs": Form(_with_margins, {"bars.svg": partial(_bars, columns=2, width=280, transfer=True)}),
+    "innate": Form(_by_encoder, {"tasks.svg": _by_number_of_tasks}),
 }

@@ -47,7 +47,7 @@ def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
         return {}
     try:
         parsed = parse_scenario(scenario)
-        searched = hyperparameters.searched([method], parsed.dataset, protocol, beside=parsed.has_two_backbones)
+        searched = hyperparameters.searched([method], parsed.dataset, protocol, backbone=parsed.backbone)
     except ConfigurationError:
         return {}
     return asdict(resolve([method], protocol, searched)[method])

@@ -32,7 +32,7 @@ def test_an_unknown_name_offers_the_close_ones():
 
 
 def test_methods_and_settings_are_refused_where_they_mean_nothing(tmp_path):
-    for words in (["-m", "ewc"], ["--set", "width=20"]):
+    for words in (["-m", "ewc"], ["--part", "mnist-agnostic"], ["--set", "width=20"]):
         error = invoked("table-init", *words, "--out", str(tmp_path)).exception
-        assert "leave out -m and --set" in str(error)
+        assert "leave out -m, --part and --set" in str(error)
     assert not list(tmp_path.iterdir())

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from if2net.config import Config
 from if2net.errors import ConfigurationError
 from if2net.study.bench.experiments import COMPARED, plans
 from if2net.study.bench.paper import paper_figures
@@ -29,6 +30,26 @@ def test_the_first_table_has_all_methods_agnostic_and_ours_under_every_protocol(
 
 def test_a_part_of_a_table_can_be_run_on_its_own(tmp_path):
     assert {folder.name for _, folder in planned(tmp_path, ["gem"])} == {"mnist-agnostic", "fashion-mnist-agnostic"}
+
+
+def test_the_innate_encoders_are_measured_on_streams_of_up_to_a_hundred_tasks(tmp_path):
+    by_folder = {folder.name: plan for plan, folder in planned(tmp_path, name="innate")}
+    assert len(by_folder) == 18
+    for encoder in ("innate", "innate-large"):
+        for tasks in (10, 20, 50, 100):
+            plan = by_folder[f"cifar100-100-{tasks}-{encoder}"]
+            assert (plan.scenario.classes, plan.scenario.tasks) == (100, tasks)
+            assert plan.settings["if2net"] == Config(encoder=encoder)
+            assert ("acil" in plan.settings) == (tasks == 10)
+    flips = {name: "flip=no" in str(plan.scenario.backbone) for name, plan in by_folder.items()}
+    assert [name for name, without in flips.items() if without] == ["mnist-10-5-innate", "mnist-10-5-innate-large"]
+    assert by_folder["cifar10-10-5-pixels"].settings["if2net"].encoder == "wide"
+
+
+def test_a_part_can_be_chosen_by_its_folder(tmp_path):
+    chosen = ["cifar10-10-5-innate", "fashion-mnist-agnostic"]
+    found = plans("innate", tmp_path, methods=[], seeds=(0,), device="cpu", given=[], folders=chosen)
+    assert [folder.name for _, folder in found] == chosen
 
 
 def test_methods_that_are_not_in_the_table_are_refused(tmp_path):

@@ -33,5 +33,20 @@ def test_settings_of_the_user_have_priority_over_those_of_the_search(monkeypatch
     assert hyperparameters.searched(["ewc"], "mnist", "aware") == []
 
 
+def test_the_features_of_an_innate_network_have_settings_of_their_own(monkeypatch):
+    best = {"images": {"gamma": 1.0}, "cifar100@innate": {"gamma": 2.0}, "fashion-mnist@innate": {"gamma": 3.0}}
+    monkeypatch.setattr(hyperparameters, "_file", lambda: {"acil": {"best": {"mnist": {"gamma": 4.0}, **best}}})
+    expected = {
+        ("cifar10", "innate"): 2.0,
+        ("mnist", "innate,size=28,flip=no"): 3.0,
+        ("mnist", None): 4.0,
+        ("mnist", "pixels"): 1.0,
+        ("cifar10", "innate-large"): 1.0,  # not searched
+    }
+    for (dataset, backbone), gamma in expected.items():
+        found = hyperparameters.searched(["acil"], dataset, "agnostic", backbone=backbone)
+        assert found == [("acil", "gamma", gamma)]
+
+
 def test_every_entry_is_a_method():
     assert set(FILE) <= set(METHODS)

@@ -1,25 +1,8 @@
 """`if2net run` on pictures: IF2Net sees them through the innate encoder, and the command says so."""
 
-import numpy as np
-import pytest
 from command_line import if2net
 
 from if2net.study.bench.results import Results
-
-
-@pytest.fixture
-def pictures(tmp_path):
-    """Forty random pictures of four classes in the files of MNIST."""
-    folder = tmp_path / "data" / "mnist"
-    folder.mkdir(parents=True)
-    random = np.random.default_rng(0)
-    for prefix, count in (("train", 40), ("t10k", 8)):
-        images, labels = random.integers(0, 256, (count, 28, 28)), np.arange(count) % 4
-        for name, values in ((f"{prefix}-images-idx3-ubyte", images), (f"{prefix}-labels-idx1-ubyte", labels)):
-            shape = b"".join(side.to_bytes(4, "big") for side in values.shape)
-            head = bytes([0, 0, 8, values.ndim]) + shape
-            (folder / name).write_bytes(head + values.astype(np.uint8).tobytes())
-    return folder.parent
 
 
 def test_pictures_are_seen_through_the_innate_encoder_unless_another_is_chosen(pictures, tmp_path):
@@ -31,3 +14,14 @@ def test_pictures_are_seen_through_the_innate_encoder_unless_another_is_chosen(p
     said = if2net(*words, "--set", "if2net.encoder=wide", "--out", tmp_path / "wide")
     assert "innate" not in said
     assert Results.read(tmp_path / "wide" / "results.json").settings["if2net"]["encoder"] == "wide"
+
+
+def test_of_the_innate_features_every_method_gets_the_same_rows_and_if2net_its_nodes(coloured, own_cache, tmp_path):
+    words = ("run", "mnist-4/2@innate,size=28", "-m", "if2net", "-m", "slda", "--data", coloured)
+    said = if2net(*words, "--set", "if2net.width=0", "--out", tmp_path / "out")
+    assert "trained on drawings" in " ".join(said.split())
+    results = Results.read(tmp_path / "out" / "results.json")
+    assert results.settings["if2net"]["encoder"] == "innate"
+    assert results.settings["if2net"]["image_shape"] is None
+    assert results.settings["slda"]["standardise"] == "intensity"  # from the search on these features
+    assert {run.backbone.identity for run in results.runs} == {results.runs[0].backbone.identity}

@@ -44,6 +44,28 @@ def test_folders_of_training_and_test_images_are_read(tmp_path, testing):
     assert data.test.labels.tolist() == [0, 0, 1, 1]
 
 
+def test_a_table_of_pixels_is_written_as_images_once(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    (tmp_path / "mnist").mkdir()
+    written = {}
+    for part, prefix, count in (("train", "train", 24), ("test", "t10k", 12)):
+        pictures, labels = random.integers(0, 256, (count, 28, 28)), random.permutation(np.arange(count) % 12)
+        for name, values in (("images-idx3-ubyte", pictures), ("labels-idx1-ubyte", labels)):
+            head = bytes([0, 0, 8, values.ndim]) + b"".join(side.to_bytes(4, "big") for side in values.shape)
+            (tmp_path / "mnist" / f"{prefix}-{name}").write_bytes(head + values.astype(np.uint8).tobytes())
+        written[part] = pictures, labels
+    data = load_images("mnist", tmp_path)
+    for part, (pictures, labels) in written.items():
+        files = getattr(data, part)
+        places = [int(path.stem) for path in files.paths]
+        assert files.labels.tolist() == labels[places].tolist()
+        assert sorted(places) == list(range(len(labels)))
+        for path, place in zip(files.paths, places, strict=True):
+            assert (np.asarray(Image.open(path)) == pictures[place][..., None]).all()
+    monkeypatch.setattr("if2net.study.data.unpacked.write_image", lambda *_: pytest.fail("written again"))
+    assert load_images("mnist", tmp_path).train.paths == data.train.paths
+
+
 def test_cub_keeps_its_official_split(tmp_path):
     root = tmp_path / "cub200" / "CUB_200_2011"
     names = ["001.Albatross/a.jpg", "001.Albatross/b.jpg", "002.Tern/c.jpg", "002.Tern/d.jpg"]
@@ -296,6 +318,8 @@ def test_scenarios_of_images_name_their_backbone():
     other = parse_scenario("folder:/a-b/c-10/5@x.if2,pool=2")
     assert (other.dataset, other.classes, other.backbone) == ("folder:/a-b/c", 10, "x.if2,pool=2")
     assert parse_scenario(other.name) == other
+    assert parse_scenario("mnist-10/5").backbone is None
+    assert parse_scenario("mnist-10/5@innate").name == "mnist-10/5@innate"
     with pytest.raises(ConfigurationError, match="needs no backbone"):
         parse_scenario("digits-10/5", "pixels")
 

@@ -5,7 +5,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from if2net.cli import app
-from if2net.study.bench.experiments import EXPERIMENTS, Experiment, Part
+from if2net.study.bench.experiments import EXPERIMENTS, OWN, Experiment, Part
 from if2net.study.report import paper_tables
 from if2net.study.report.paper_tables import (
     FORMS,
@@ -20,7 +20,7 @@ from if2net.study.report.paper_tables import (
     write,
 )
 
-IMAGES = [name for name, form in FORMS.items() if form.figures]
+IMAGES = [name for name, form in FORMS.items() if form.figures and name not in OWN]
 
 
 def rows(table):
@@ -195,6 +195,24 @@ def test_the_table_names_the_data_that_a_backbone_was_trained_on(compared):
     seen = compared("cub200-100/10@efficientnet-lite0", change=backbone)
     table = FORMS["figure-cub"].table("figure-cub", gathered([compared("cub200-100/5@held-out"), seen]))
     assert table.count("The backbone was trained on ImageNet.") == 1
+
+
+def test_the_innate_encoders_have_a_table_each_and_a_figure_by_the_number_of_tasks(of, tmp_path):
+    files = write("innate", of("innate"), tmp_path)
+    table = files[0].read_text()
+    parts = table.split("\n### ")
+    assert [part.splitlines()[0] for part in parts[1:4]] == ["innate", "innate-large", "pixels"]
+    assert "CIFAR-100/100, innate-large" in rows(parts[2])["method"]
+    assert "| CIFAR-100/10, pixels |" in parts[3].splitlines()[2]
+    texts = words(tmp_path / "tasks.svg")
+    assert {"if2net, innate", "if2net, innate-large", "APR, as published", "10", "100"} <= set(texts)
+
+
+def test_a_figure_without_runs_on_cifar_has_the_published_lines(compared, tmp_path):
+    write("innate", [compared("mnist-10/5@innate,size=28")], tmp_path)
+    texts = words(tmp_path / "tasks.svg")
+    assert "CIRCLE, as published" in texts
+    assert not any("if2net" in text for text in texts)
 
 
 def test_results_are_read_in_the_order_of_the_comparison(of, tmp_path):
