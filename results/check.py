@@ -150,7 +150,7 @@ def files_are_whole() -> Checked:
             if run.counts is not None:
                 counts = run.counts.astype(float).reshape(len(run.R), -1, len(run.class_order))
                 right = run.counts.diagonal().reshape(len(run.R), -1).sum(axis=1) / counts.sum(axis=(1, 2))
-                yield np.allclose(right, run.R[-1]), f"The confusions of {where} do not give the last row of R."
+                yield np.allclose(right, run.R[-1], atol=1e-7), f"The confusions of {where} do not give the last row of R."
                 samples = run.counts.sum(axis=1).tolist()
                 yield (
                     samples == tests.setdefault((stream, run.seed), samples),
@@ -401,26 +401,30 @@ def cub() -> Checked:
     highest, led = 0.0, list[str]()
     for section in table.sections_in("figure-cub"):
         acc, where = percent(section), section.scenario
-        behind = max(acc[name] for name in [*compared(acc), "acil", "slda"])
-        yield acc["if2net"] > behind, f"On {where}, IF2Net is not ahead of all but RanPAC."
-        yield (
-            acc["ranpac"] > acc["if2net"] > 1.3 * acc["joint"],
-            f"On {where}, RanPAC, IF2Net and joint changed order.",
-        )
-        yield from quoted(where, [acc["if2net"], acc["ranpac"]])
+        behind = max(acc[name] for name in [*compared(acc), "slda"])
+        yield acc["if2net"] > behind, f"On {where}, IF2Net is not ahead of the paper's methods and SLDA."
+        yield acc["if2net"] > 1.3 * acc["joint"], f"On {where}, joint is not far below."
         best = max(compared(acc), key=acc.__getitem__)
         if "efficientnet" in section.scenario:
+            yield acc["ranpac"] > acc["if2net"] > acc["acil"], f"On {where}, RanPAC, IF2Net and ACIL changed order."
+            yield from quoted(where, [acc["if2net"], acc["ranpac"]])
             yield best == "pcl", f"On {where}, PCL is not the paper's best."
         else:
-            ahead = sum(
-                lead > 0 for lead in leads(f"figure-cub/cub200-100-{section.tasks}-held-out", "ranpac", "if2net")
-            )
-            yield ahead == (4 if section.tasks == 5 else 5), f"On {where}, RanPAC is ahead in {ahead} class orders."
-            led.append(f"{acc['ranpac'] - acc['if2net']:.1f}")
+            folder = f"figure-cub/cub200-100-{section.tasks}-held-out"
+            ahead = sum(lead > 0 for lead in leads(folder, "ranpac", "if2net"))
+            yield 2 <= ahead <= 3, f"On {where}, RanPAC is ahead in {ahead} class orders, not in about half."
+            yield abs(acc["acil"] - acc["if2net"]) < 0.5, f"On {where}, ACIL and IF2Net are not level."
+            yield from quoted(where, [acc["if2net"], acc["acil"]])
+            led.append(f"{acc['if2net'] - acc['ranpac']:.1f}")
             highest = max(highest, acc[best])
             yield section.tasks != 20 or acc["bic"] == highest, f"On {where}, BiC is not the highest of all."
-    said = f"by {led[0]}, {led[1]} and {led[2]} points on average"
+    said = f"IF2Net is {led[0]}, {led[1]} and {led[2]}\n  points above RanPAC"
     yield said in page("image-benchmarks"), f"docs/image-benchmarks.md does not say: {said}"
+    orders = [
+        sum(lead > 0 for lead in leads(f"photographs/cub200-100-{tasks}-held-out", "ranpac", "if2net"))
+        for tasks in (5, 10)
+    ]
+    yield orders == [2, 1], f"With innate features, RanPAC is ahead in {orders} class orders of CUB, not in 2 and 1."
     yield f"{highest:.2f}" == "33.88", f"On CUB, the best of the paper's methods is at {highest:.2f}, not at 33.88."
 
 

@@ -164,6 +164,25 @@ def innate_imitation() -> list[str]:
     return table(["weight of the imitation", "steps", *headings], rows)
 
 
+def innate_small() -> list[str]:
+    """Held-back accuracy on FashionMNIST of networks that have seen grey drawings alone, beside the usual one."""
+    usual = {"grey": 0.2, "plain": 0.3, "widths": [32, 80, 160, 320], "blocks": [0, 1, 1, 1]}
+    measured = [usual | row for row in lines("imitation") if (row["imitation"], row["steps"]) == (0, 12_000)]
+    networks: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}
+    for row in [*measured, *lines("small")]:
+        if row["data"] == "fashion-mnist":
+            widths, blocks = (" ".join(map(str, row[key])) for key in ("widths", "blocks"))
+            facts = f"{100 * row['grey']:.0f} %", f"{100 * row['plain']:.0f} %", widths, blocks
+            networks.setdefault(facts, {})[row["views"], row["nodes"]] = row["accuracy"]
+    columns = [(views, nodes) for views in (2, 1) for nodes in (0, DEFAULT[0])]
+    rows = [
+        [*facts, *(f"{accuracies[c]:.2f}" if c in accuracies else "–" for c in columns)]
+        for facts, accuracies in networks.items()
+    ]
+    headings = [("mirrored" if views == 2 else "plain") + (f", {n:,} nodes" if n else "") for views, n in columns]
+    return table(["grey drawings", "on black", "widths", "blocks", *headings], rows)
+
+
 def innate_widths() -> list[str]:
     """The best accuracy by the number of nodes, its ridge, and the ridges that three criteria prefer."""
     found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}

@@ -360,6 +360,46 @@ def short_images() -> list[str]:
     return markdown(headings, rows, words=1).splitlines()
 
 
+def photographs() -> list[str]:
+    """ACC on features of the backbones alone, and with innate features beside them."""
+    beside = {(parse_scenario(s.scenario).dataset, s.tasks): s for s in sections_in("photographs")}
+    rows = []
+    for section in sections_in(*IMAGES):
+        scenario = parse_scenario(section.scenario)
+        both = beside.get((scenario.dataset, section.tasks))
+        if both is not None and scenario.backbone == "held-out":
+            for name in [*PEERS, "if2net"]:
+                own, joined = (next(e.summary for e in one.series if e.name == name) for one in (section, both))
+                rows.append([title(section.scenario), name, accuracy(own), accuracy(joined)])
+    return markdown(
+        ["task sequence", "method", "the backbone's features", "innate features beside them"], rows, words=2
+    ).splitlines()
+
+
+def image_searches() -> list[str]:
+    """Trials and best settings of the searches on images: method by method, one column per kind of features."""
+    folders = {
+        "CIFAR, not used for the rows below yet": "not-yet-run/images",
+        "CIFAR, innate features beside": "cifar100@held-out,beside=innate-large",
+        "CUB": "cub200@held-out",
+        "CUB, innate features beside": "cub200@held-out,beside=innate-large",
+    }
+    rows = []
+    for method in METHODS:
+        paths = [HERE / "search" / f"{key}-{method}.json" for key in folders.values()]
+        if any(path.exists() for path in paths):
+            rows.append([method, *(_search(path) if path.exists() else "" for path in paths)])
+    return markdown(["method", *folders], rows, words=1).splitlines()
+
+
+def _search(path: Path) -> str:
+    """The number of trials, the best accuracy and its settings."""
+    search = json.loads(path.read_text())
+    best = max(search["tried"], key=lambda trial: trial.get("acc", 0))
+    settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
+    return f"{len(search['tried'])} trials: {100 * best['acc']:.2f} ({settings})"
+
+
 def image_figures() -> list[str]:
     """The figures of every benchmark, and what the paper says beside them."""
     lines = []
@@ -426,10 +466,13 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "image-summary": image_summary,
     "image-figures": image_figures,
     "short-images": short_images,
+    "photographs": photographs,
+    "image-searches": image_searches,
     "innate": innate_tables.innate,
     "innate-short": innate_tables.innate_short,
     "innate-peers": innate_tables.innate_peers,
     "innate-imitation": innate_tables.innate_imitation,
+    "innate-small": innate_tables.innate_small,
     "innate-flips": innate_tables.innate_flips,
     "innate-nodes": innate_tables.innate_nodes,
     "innate-widths": innate_tables.innate_widths,

@@ -74,7 +74,7 @@ CELLS = 4
 CALIBRATION = 8
 
 # Name → network and training. The small one is made for two CPU cores. It imitates the large one, which was better on
-# held-back pictures after the same number of steps (results/innate_imitation.py).
+# held-back pictures after the same number of steps (results/innate_small.py).
 SIZES = {
     "small": (Plan((32, 80, 160, 320), (0, 1, 1, 1)), Course(classes=20_000, steps=60_000, teacher="large")),
     "large": (Plan((128, 256, 512, 512), (1, 2, 1, 1)), Course()),
