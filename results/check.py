@@ -150,7 +150,10 @@ def files_are_whole() -> Checked:
             if run.counts is not None:
                 counts = run.counts.astype(float).reshape(len(run.R), -1, len(run.class_order))
                 right = run.counts.diagonal().reshape(len(run.R), -1).sum(axis=1) / counts.sum(axis=(1, 2))
-                yield np.allclose(right, run.R[-1], atol=1e-7), f"The confusions of {where} do not give the last row of R."
+                yield (
+                    np.allclose(right, run.R[-1], atol=1e-7),
+                    f"The confusions of {where} do not give the last row of R.",
+                )
                 samples = run.counts.sum(axis=1).tolist()
                 yield (
                     samples == tests.setdefault((stream, run.seed), samples),

@@ -60,7 +60,7 @@ def test_the_graph_equals_a_model_of_pictures(shape, flips, full, tmp_path):
     assert f"from 0 to {full}" in session.get_modelmeta().custom_metadata_map["preprocessing"]
 
 
-@pytest.mark.parametrize("backbone", ["pixels,size=8", "efficientnet-lite0,size=64,pool=2"])
+@pytest.mark.parametrize("backbone", ["pixels,size=8,beside=innate", "efficientnet-lite0,size=64,pool=2"])
 def test_the_graph_holds_the_backbone_of_a_model_of_images(backbone, pictures, tmp_path, own_cache):
     net = IF2Net(encoder="linear", ridge=0.01, device="cpu")
     learn_images(net, pictures, backbone=backbone, device="cpu")

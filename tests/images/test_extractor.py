@@ -56,6 +56,8 @@ def test_the_identity_changes_with_weights_preprocessing_and_options_only(extrac
         extractor(pool=2).identity,
         extractor(flip=True).identity,
         extractor(depths=(1,)).identity,
+        extractor(beside="pixels").identity,
+        extractor(beside="innate").identity,
     ]
     assert len(set(identities)) == len(identities)
     assert extractor().identity == extractor(depths=(2,)).identity == identities[0]
@@ -66,6 +68,27 @@ def test_the_identity_changes_with_weights_preprocessing_and_options_only(extrac
 def test_wrong_options_are_refused(words):
     with pytest.raises(ConfigurationError, match=r"pool|flip|depths"):
         Options.parse(words, {})
+
+
+def test_a_second_backbone_beside_the_first_has_the_same_weight():
+    both, first, second = (
+        load_extractor(text) for text in ("pixels,size=8,beside=innate", "pixels,size=8", "innate")
+    )
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
+    scaled = torch.nn.functional.interpolate(
+        torch.from_numpy(pixels).permute(0, 3, 1, 2).float(), (32, 32), mode="bilinear", antialias=True
+    )
+    with torch.no_grad():
+        others = second.features(scaled.permute(0, 2, 3, 1)).numpy()
+    own = first(pixels)
+    expected = np.concatenate([own, others * (own.shape[1] / others.shape[1]) ** 0.5], axis=1)
+    np.testing.assert_allclose(both(pixels), expected, rtol=1e-5, atol=1e-5)
+    assert both.pretrained_on == "drawings that a program makes"
+
+
+def test_only_backbones_of_if2net_can_be_beside_another():
+    with pytest.raises(ConfigurationError, match="timm:resnet18"):
+        load_extractor("pixels,beside=timm:resnet18")
 
 
 def test_a_depth_that_the_backbone_does_not_have_is_refused(extractor):
@@ -102,6 +125,6 @@ def test_images_that_are_too_small_for_the_network_are_refused(extractor):
         extractor(size=4)(PIXELS[:, :4, :4])
 
 
-@pytest.mark.parametrize("text", ["pixels", "pixels,flip=yes,size=8"])
+@pytest.mark.parametrize("text", ["pixels", "pixels,flip=yes,size=8", "pixels,beside=innate"])
 def test_the_text_of_an_extractor_has_its_options(text):
     assert load_extractor(text).text == text
