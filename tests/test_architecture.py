@@ -1,5 +1,6 @@
 """The rules of the architecture: who may import whom, and what an import must not load."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -34,3 +35,32 @@ def test_no_file_uses_pickle():
     unsafe_load = r"\btorch\.load\((?!.*weights_only=True)"
     pickling = re.compile(rf"\b(import|from) (pickle|joblib)\b|{unsafe_load}|\btorch\.save\(|allow_pickle=True")
     assert not [path for path in PACKAGE.rglob("*.py") if pickling.search(path.read_text(encoding="utf-8"))]
+
+
+def test_sentences_below_the_commands_name_no_options():
+    """They name parameters, which both Python and the command line have."""
+    option = re.compile(r"(?<![\w(])--[a-z]")
+    below = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "commands" and path.name != "cli.py"]
+    named = {
+        text
+        for path in below
+        for text in _sentences(ast.parse(path.read_text(encoding="utf-8")))
+        if option.search(text.replace("`ray start --head`", ""))  # the option of another program
+    }
+    assert not named
+
+
+def _sentences(tree):
+    """Yield all texts with a space in them, except docstrings."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, documented) and ast.get_docstring(node)
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value
+            and id(node) not in docstrings
+        ):
+            yield node.value

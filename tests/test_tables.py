@@ -368,7 +368,7 @@ def test_an_array_that_announces_more_than_the_file_holds_takes_no_memory(tmp_pa
     np.save(tmp_path / "y.npy", np.zeros(10, dtype=int))
     content = (tmp_path / "X.npy").read_bytes()
     (tmp_path / "X.npy").write_bytes(content.replace(b"(10, 5), }" + b" " * 12, b"(10, 1099511627776), }"))
-    with pytest.raises(InputError, match=r"announces the shape \(10, 1099511627776\)"):
+    with pytest.raises(InputError, match=r"declares the shape \(10, 1099511627776\)"):
         table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
 
 
@@ -478,7 +478,7 @@ def test_a_long_vector_among_short_ones_is_refused_before_it_is_read(mean, tmp_p
     ends = np.cumsum([0, *lengths])
     vectors = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.zeros(ends[-1], np.float32)))
     parquet.write_table(pa.table({"v": vectors, "label": ["a", "b"] * (rows // 2)}), tmp_path / "v.parquet")
-    sentence = "announces 1,310,720 numbers in" if mean == "whole" else "differ in length"
+    sentence = "declares 1,310,720 numbers in" if mean == "whole" else "differ in length"
     with pytest.MonkeyPatch.context() as patch, counted_memory() as counting:
         patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 23)
         with pytest.raises(InputError, match=rf"v\.parquet: .*column 'v' {sentence}"):
