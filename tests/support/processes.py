@@ -23,6 +23,14 @@ def forked():
     return context
 
 
+def execute(code):
+    """Run a program in a process that has imported if2net; it must end without an error."""
+    process = forked().Process(target=exec, args=(code, {"__name__": "__main__"}))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
 @dataclass
 class Finished:
     """The exit status of a command, and its output."""
