@@ -13,6 +13,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from if2net.decision.golden_section import golden_section
 from if2net.decision.ridge import (
     ROUNDINGS,
     absolute_ridge,
@@ -45,7 +46,6 @@ ENOUGH_HELD_OUT = 10
 REACH = 1.5
 # Golden-section and bisection steps, which find a ridge to five digits.
 STEPS_OF_SEARCH = 24
-GOLDEN = (5**0.5 - 1) / 2
 # Lanczos steps: enough for three digits of the error 1.5 decades from the centre, where a step shrinks it by 0.7.
 STEPS = 16
 # Up to this width an eigendecomposition is faster on a CPU: see benchmarks/ridge_path.py.
@@ -74,7 +74,7 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
         first, last = max(centre - REACH, lowest), min(centre + REACH, highest)
         best = min((min(first + step / 2, last) for step in range(2 * math.ceil(last - first) + 1)), key=error)
         if abs(best - centre) < REACH or best in seen:
-            best = _minimum(error, max(best - 0.5, first), min(best + 0.5, last))
+            best = golden_section(error, max(best - 0.5, first), min(best + 0.5, last), STEPS_OF_SEARCH)
             return 10.0 ** _smallest_good(error, best, first, slack * error(best), fitting, held)
         centre = best
     return DEFAULT_RIDGE
@@ -94,14 +94,6 @@ def _errors_around(centre: float, fitting: Statistics, held: Statistics) -> Call
     """Return the held-out error as a function of log10(ridge), good within reach of the centre."""
     path = ridge_path(fitting, held, absolute_ridge(fitting.G, 10.0**centre, fitting.features))
     return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place, fitting.features)))
-
-
-def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
-    """Return the place of the least error between two places, by golden-section search."""
-    for _ in range(STEPS_OF_SEARCH):
-        left, right = high - (high - low) * GOLDEN, low + (high - low) * GOLDEN
-        low, high = (low, right) if error(left) < error(right) else (left, high)
-    return (low + high) / 2
 
 
 def _smallest_good(

@@ -340,10 +340,16 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def _describe_tokens(app: FastAPI) -> None:
-    """Add the tokens to the OpenAPI document."""
-    document = app.openapi()
-    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    document["security"] = [{"token": []}]
+    """Add the tokens to the OpenAPI document, which is built when it is first asked for."""
+    build = app.openapi
+
+    def described() -> dict[str, Any]:
+        document = build()
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 # ---------------------------------------------------------------------- every request
