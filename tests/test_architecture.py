@@ -20,14 +20,23 @@ def test_imports_follow_the_layers_without_cycles():
     assert done.returncode == 0, done.stdout
 
 
-def test_the_product_loads_nothing_of_the_study():
+def test_the_product_loads_nothing_of_the_study_and_leaves_the_process_alone():
     code = """
-import sys, if2net.cluster, if2net.tables
-from if2net import IF2NetClassifier
+import os, signal, sys, warnings
+import sklearn.base, torch  # change the environment and the filters themselves
+
+def state():
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    return dict(os.environ), handlers, list(warnings.filters), torch.get_num_threads()
+
+before = state()
+import if2net.cluster, if2net.export, if2net.tables
+from if2net import IF2NetClassifier, learn_images
+assert state() == before, (before, state())
 print([name for name in sys.modules if name.startswith("if2net.study")])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
 
 
 def test_no_file_uses_pickle():

@@ -25,7 +25,7 @@ MOST_FORGOTTEN = 2**34
 # Sums in a file may be as large as the largest number to this power. The squares of the largest inputs are smaller.
 LARGEST_EXPONENT = 0.9
 # Statistics at least this wide have no memory for a copy of G.
-WIDE = 2048
+NO_COPY_WIDTH = 2048
 
 
 class Rows(NamedTuple):
@@ -106,7 +106,7 @@ class Statistics:
     def G(self) -> Tensor:
         if not self._waiting or not len(self._G):
             return self._G
-        if self.width >= WIDE:
+        if self.width >= NO_COPY_WIDTH:
             self._add_waiting()
             return self._G
         return _with_gram(self._G, self._waiting_rows(), 1)
@@ -348,7 +348,7 @@ def _few(rows: Rows, width: int) -> bool:
 
     Then their order, and whether a sample is repeated or has a weight, hardly ever changes a bit of the sum.
     """
-    return len(rows.V) < TOGETHER and width < WIDE
+    return len(rows.V) < TOGETHER and width < NO_COPY_WIDTH
 
 
 def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:

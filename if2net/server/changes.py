@@ -74,7 +74,7 @@ class Change:
             elif self.operation == MERGE and self.model is not None:
                 net.merge(self.model)
             else:
-                raise InputError(f"The log does not hold what is needed for the operation {self.operation!r}.")
+                raise InputError(f"The log does not have the content of the operation {self.operation!r}.")
         # Warnings of other threads may be among them.
         return [str(notice.message) for notice in notices if issubclass(notice.category, RepeatedSamplesWarning)]
 

@@ -119,7 +119,7 @@ class Store:
             if log is not None and not self._can_begin_empty(log):
                 raise ModelFileError(
                     f"{self.path} is missing, and {self.log_path} belongs to it. Put the model back, or move the log "
-                    "away to begin anew."
+                    "away to start again."
                 )
             return (self.new() if log is None else self._empty(log)), False
         try:

@@ -54,7 +54,7 @@ class Command:
     environment : dict
         Environment variables that differ from those of the tests.
     stdout, stderr : str
-        The file for a stream in the place of a pipe.
+        The file for a stream instead of a pipe.
     """
 
     def __init__(self, *words, before="", folder=".", environment=(), **files):

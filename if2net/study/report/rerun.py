@@ -46,10 +46,10 @@ def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
     if method not in METHODS:
         return {}
     try:
-        found = hyperparameters.searched([method], parse_scenario(scenario).dataset, protocol)
+        settings = hyperparameters.searched([method], parse_scenario(scenario).dataset, protocol)
     except ConfigurationError:
         return {}
-    return asdict(resolve([method], protocol, found)[method])
+    return asdict(resolve([method], protocol, settings)[method])
 
 
 def _ranges(seeds: Sequence[int]) -> list[tuple[int, int]]:
