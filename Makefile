@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS)
 EXTRAS ?= .venv-extras
 EXTRAS_READY := $(EXTRAS)/.ready
 
-.PHONY: run test test-slow test-attack test-extras coverage docs bench bench-serve bench-gpu lint clean
+.PHONY: run test pytest test-slow test-attack test-extras coverage docs bench bench-serve bench-gpu lint clean
 
 run: $(READY)
 	$(BIN)/if2net run
@@ -18,8 +18,12 @@ run: $(READY)
 # One thread for each process: the processes share the cores.
 test test-attack coverage: export OMP_NUM_THREADS ?= 1
 
+# The type checker has one thread, so it runs beside the tests.
+test: $(READY)
+	$(MAKE) --jobs 2 lint pytest
+
 # A test that hangs fails by its name after five minutes.
-test: lint
+pytest: $(READY)
 	$(PYTEST) --timeout 300
 
 test-slow: $(READY)

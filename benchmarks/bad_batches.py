@@ -80,14 +80,14 @@ def harm(data: Data, **settings: Any) -> dict[str, dict[str, Any]]:
         net.learn(batch, y[second])
         return 100 * float((net.predict(X[old & test]) == y[old & test]).mean())
 
-    right, found = accuracy(X[second], check_inputs=True), {}
+    right, losses = accuracy(X[second], check_inputs=True), {}
     for name, batch in bad_batches(X[second]):
-        found[name] = {"loss_without_check": right - accuracy(batch, check_inputs=False)}
+        losses[name] = {"loss_without_check": right - accuracy(batch, check_inputs=False)}
         try:
-            found[name]["loss"] = right - accuracy(batch, check_inputs=True)
+            losses[name]["loss"] = right - accuracy(batch, check_inputs=True)
         except SuspectInputError as error:
-            found[name]["refused"] = str(error)
-    return found
+            losses[name]["refused"] = str(error)
+    return losses
 
 
 # ---------------------------------------------------------------------- ordinary data
@@ -120,8 +120,8 @@ def ordinary() -> Iterator[tuple[str, Data]]:
     yield "gaussian quantiles", datasets.make_gaussian_quantiles(n_samples=2000, n_classes=5, random_state=0)
     yield "hastie", datasets.make_hastie_10_2(2000, random_state=0)
     for name in ("swiss_roll", "s_curve", "friedman1", "friedman2", "friedman3", "low_rank_matrix", "regression"):
-        made = getattr(datasets, f"make_{name}")(1000, random_state=0)
-        X, values = made if isinstance(made, tuple) else (made, made.sum(axis=1))
+        drawn = getattr(datasets, f"make_{name}")(1000, random_state=0)
+        X, values = drawn if isinstance(drawn, tuple) else (drawn, drawn.sum(axis=1))
         yield name, (X, _levels(values, 5))
     X, marks = datasets.make_multilabel_classification(2000, n_classes=4, random_state=0)
     yield "counts of words", (X, marks.argmax(axis=1))
@@ -167,7 +167,7 @@ def small_starts(data: Data, *, corrected: bool = True) -> dict[str, Any]:
     X, y = data
     test = np.arange(len(y)) % 4 == 0
     X, y, X_test, y_test = X[~test], y[~test], X[test], y[test]
-    found = {}
+    accuracies = {}
     for count in FIRST_SAMPLES:
         scores = []
         for seed in range(10):
@@ -175,8 +175,8 @@ def small_starts(data: Data, *, corrected: bool = True) -> dict[str, Any]:
             net = IF2Net(device="cpu", seed=seed).learn(X[order[:count]], y[order[:count]])
             net.learn(X[order[count:]], y[order[count:]])
             scores.append(100 * float((net.predict(X_test) == y_test).mean()))
-        found[str(count)] = float(np.mean(scores))
-    return found
+        accuracies[str(count)] = float(np.mean(scores))
+    return accuracies
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ def measure(seed: int, classes: list[int]) -> dict[str, float]:
     for name in classes:
         net.forget_class(name)
     answers = {"with samples": with_samples.predict(X[others]), "without samples": net.predict(X[others])}
-    return {how: float((found == y[others]).mean()) for how, found in answers.items()}
+    return {how: float((predicted == y[others]).mean()) for how, predicted in answers.items()}
 
 
 def main() -> None:

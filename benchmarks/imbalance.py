@@ -83,7 +83,7 @@ def balanced_calibration(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def measure(draw: Callable[[int], tuple[np.ndarray, np.ndarray]], seeds: int) -> dict[str, dict[str, float]]:
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
+    measured: dict[str, list[dict[str, float]]] = {name: [] for name in CONTENDERS}
     for seed in range(seeds):
         X, y = draw(seed)
         train_X, test_X, train_y, test_y = train_test_split(X, y, test_size=0.5, stratify=y, random_state=seed)
@@ -96,11 +96,11 @@ def measure(draw: Callable[[int], tuple[np.ndarray, np.ndarray]], seeds: int) ->
             }
             if hasattr(model, "predict_proba") and "balanced" in name:
                 one["balanced_ece"] = balanced_calibration(model, test_X, test_y)
-            found[name].append(one)
+            measured[name].append(one)
     return {
         name: {key: fmean(run[key] for run in runs) for key in runs[0]}
         | {"balanced_accuracy_std": stdev(run["balanced_accuracy"] for run in runs)}
-        for name, runs in found.items()
+        for name, runs in measured.items()
     }
 
 

@@ -98,20 +98,20 @@ DATA: dict[str, Callable[[int], Iterator[Split]]] = {
 
 def measure(splits: Callable[[int], Iterator[Split]], seeds: int) -> dict[str, dict[str, float]]:
     """Return the mean and spread of the accuracy, and the seconds to learn and to predict, of each contender."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTENDERS}
+    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTENDERS}
     for number, (train_X, test_X, train_y, test_y) in enumerate(splits(seeds)):
         for name, make in CONTENDERS.items():
             model, start = make(number), perf_counter()
             right = model.fit(train_X, train_y).predict(test_X) == test_y
-            found[name].append((100 * float(right.mean()), perf_counter() - start))
+            measured[name].append((100 * float(right.mean()), perf_counter() - start))
     return {
         name: {
             "accuracy": fmean(accuracy for accuracy, _ in runs),
             "std": stdev(accuracy for accuracy, _ in runs),
             "seconds": fmean(seconds for _, seconds in runs),
-            **(ahead(found["IF2NetClassifier"], runs) if name != "IF2NetClassifier" else {}),
+            **(ahead(measured["IF2NetClassifier"], runs) if name != "IF2NetClassifier" else {}),
         }
-        for name, runs in found.items()
+        for name, runs in measured.items()
     }
 
 

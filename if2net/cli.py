@@ -93,7 +93,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()  # the last lines of the output can fail, too
+            sys.stdout.flush()  # the last lines of the output can also fail
             return result
         except KeyboardInterrupt:
             typer.echo(f"Stopped. {KEPT.get(str(ctx.invoked_subcommand), '')}".rstrip(), err=True)
@@ -133,7 +133,7 @@ class Remarks(TextIOWrapper):
 
 
 def _prepare_output() -> None:
-    """Let closed streams drop what is printed, and escape characters that their encoding does not have."""
+    """Let closed streams drop all output, and escape characters that their encoding does not have."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # `if2net learn ... >&-`

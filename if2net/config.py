@@ -59,7 +59,7 @@ class Config:
     solver: str | None = None  # of the tweak: fista or projection
     scale: float | None = None  # of the random weights
     follow: float | None = None  # p of Σ^p w: the random weights follow the spread of the first data
-    direct: bool | None = None  # whether V contains the standardised inputs, too
+    direct: bool | None = None  # whether V also contains the standardised inputs
     # "first" freezes the tweak of the first data, so that a prediction depends on the sample alone (agnostic).
     # "per-task" keeps one tweak per task, and predicting needs the task (aware) or a batch (transductive).
     representation: str = "first"
@@ -169,7 +169,7 @@ class Config:
         return pictures.parse_shape(self.image_shape) if self.image_shape and self.encoder in INNATE else None
 
     def for_samples(self, shape: pictures.Shape | None) -> Config:
-        """Return the settings with an encoder in the place of "auto", for pictures of this shape or for rows (None).
+        """Return the settings with an encoder instead of "auto", for pictures of this shape or for rows (None).
 
         >>> Config().for_samples((28, 28, 1)).encoder, Config().for_samples(None).encoder
         ('innate', 'wide')

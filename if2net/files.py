@@ -37,7 +37,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], keep_old: bool = False) -> Iterator[Path]:
-    """Give the path of a temporary file, which becomes `path` when the block ends without an error.
+    """Yield the path of a temporary file, which becomes `path` when the block ends without an error.
 
     A crash at any moment leaves the old file or the new one. If `path` is a symbolic link, it stays one, and the file
     behind it is replaced. Other hard links keep the old content. The new file gets the mode of the old one, and its
@@ -105,7 +105,7 @@ def kept_file(path: str | os.PathLike[str]) -> Path | None:
 
 
 def take_back(path: str | os.PathLike[str], kept: Path) -> None:
-    """Put the kept file in the place of this one, in one step."""
+    """Replace this file by the kept one, in one step."""
     target, now = _replaceable(path)
     with _explaining(path):
         _set_owner_and_mode(kept, now, NEW_FILE_MODE)
@@ -157,7 +157,7 @@ def locked(
         with suppress(OSError):  # a full disk; the name is only for messages
             held.truncate()
             held.write(f"process {os.getpid()} on {socket.gethostname()}".encode())
-            lock.chmod(NEW_FILE_MODE)  # whatever the umask: other users wait for it, too
+            lock.chmod(NEW_FILE_MODE)  # whatever the umask, since other users also wait for it
         yield
     finally:
         if held is not None:
@@ -181,7 +181,7 @@ def locked_folder(folder: Path, advice: str, wait: bool = True) -> Iterator[Path
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before any work, if `replacing` would find a reason not to write this file."""
+    """Raise an error, before any work, if `replacing` could not write this file."""
     target, _ = _replaceable(path)
     if not os.access(target.parent, os.W_OK):
         raise OutputError(
@@ -190,13 +190,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file in UTF-8, whole or not at all. A question mark replaces what is not valid text."""
+    """Write a text file in UTF-8, whole or not at all. Question marks replace characters that are not valid text."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="replace", newline="\n")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a regular file. To open a pipe instead could take forever, and is an OSError."""
+    """Return the content of a regular file. Opening a pipe could take forever, so it is an OSError."""
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return path.read_bytes()

@@ -1,7 +1,7 @@
 """Processes made by `os.fork`, such as the workers of gunicorn.
 
 A child is a copy of its parent's memory with one of its threads. Two things would go wrong there. A lock that another
-thread held stays locked for ever, and its change stays half done: so a fork waits until no learner is changing. A
+thread held stays locked forever, and its change stays half done: so a fork waits until no learner is changing. A
 thread that is itself changing a learner, and forks to load data for example, must not wait for others; learners that
 were changing then cannot be changed in the child. And torch's threads are gone, but torch waits for them: so a child
 computes with one thread.

@@ -44,9 +44,9 @@ TWEAK_BLOCK = 4096
 COUNTING_BLOCK = {"cpu": 2048, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
-# Of sparse samples, at most this many numbers become dense for it.
+# For this, at most this many numbers of sparse samples become dense.
 STARTING_NUMBERS = 1 << 26
-# Tasks with an empty tweak that a file may have: they take memory, but no place in the file.
+# Tasks with an empty tweak that a file may have: they take memory, but no space in the file.
 MOST_TASKS = 1_000_000
 
 REPEATED = (
@@ -144,8 +144,8 @@ class IF2Net:
     def learn(self, X: Any, y: Any = None, report: Report | None = None, *, sample_weight: Any = None) -> IF2Net:
         """Learn a task.
 
-        If the data cannot be used, the learner stays as it was. After Ctrl-C it is as it was too, or, where that
-        came at the very end, it has learned the whole task; see `tasks`.
+        If the data cannot be used, the learner is unchanged. After Ctrl-C it is unchanged, or it has learned the
+        whole task; `tasks` shows which.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class IF2Net:
         self._warn_if_repeated(before.members)
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
-        """Learn batches aside, and merge them when all of them were good."""
+        """Learn batches in another learner, and merge it when all of them have been learned."""
         if not self._can_stream(batches):
             self._learn_samples(*self._gathered(batches), None, report)
             return
@@ -253,7 +253,7 @@ class IF2Net:
         return torch.cat(tensors), np.concatenate(labels)
 
     def _learner_beside(self) -> IF2Net:
-        """Return a learner that has learned nothing, but has the classes and members, to check new ones."""
+        """Return a learner without samples that has the classes and members, to check new ones."""
         aside = self.fork() if self.encoder is not None else IF2Net(self.config)
         aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
         return aside
@@ -554,7 +554,7 @@ class IF2Net:
         return np.array([*solution.classes.tolist(), None], dtype=object)[best.cpu().numpy()]
 
     def novelty(self, X: Any) -> Tensor:
-        """Return how unlike everything learned each sample is; higher for samples of unknown classes.
+        """Return how much each sample differs from everything learned; higher for samples of unknown classes.
 
         It rises when the score of the winner falls, and with unusual distances to the nearest class mean. Only the
         analytic rule with one frozen representation has it.
@@ -563,7 +563,7 @@ class IF2Net:
         return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))
 
     def represent(self, X: Any, task: int | None = None) -> Tensor:
-        """Return V, the features that the decision layer sees."""
+        """Return V, the input of the decision layer."""
         self._learned()
         return self._by_blocks(X, task, False, lambda V: V)
 
@@ -649,7 +649,7 @@ class IF2Net:
         Parameters
         ----------
         novelty : bool, default=False
-            Derive also what `novelty` and ``predict(unknown=...)`` need. It is not stored.
+            Prepare `novelty` and ``predict(unknown=...)``, too. Files do not contain the result.
         """
         self._solution(temperature=True)
         if novelty:
@@ -717,7 +717,7 @@ class IF2Net:
 
     @classmethod
     def from_bytes(cls, content: bytes, name: str, device: str = "auto") -> IF2Net:
-        """Read a learner from the content of such a file. Errors call it `name`."""
+        """Read a learner from the content of such a file. Errors refer to it by `name`."""
         resolve_device(device)
         return cls._read(*modelfile.read_bytes(content, name), name, device)
 
@@ -790,11 +790,11 @@ class IF2Net:
             parts["members"] = Part((PLACES,), torch.int32, least=0)
         contents.check(tensors, parts)
 
-        there = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
-        encoder.restore(there)
-        tweaks = tuple([there[f"tweak.{task}.{layer}"] for layer in range(len(layers))] for task in range(count))
+        on_device = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
+        encoder.restore(on_device)
+        tweaks = tuple([on_device[f"tweak.{task}.{layer}"] for layer in range(len(layers))] for task in range(count))
         decision = rule(width, self.config.rule_config(), dtype, self._device)
-        decision.restore({**tensors, **there})
+        decision.restore({**tensors, **on_device})
         members = tensors["members"] if rule.exact else no_members()
         total = decision.total
         if (decision.learns and encoder.config.bias and not total.fit_ones()) or (
@@ -840,7 +840,7 @@ class IF2Net:
 
     @property
     def check_inputs(self) -> bool:
-        """Whether samples far larger than the first data are refused, and repeated ones noticed. It can be set."""
+        """Whether samples far larger than the first data are refused, and repeated ones lead to a warning."""
         return self.config.check_inputs
 
     @check_inputs.setter
@@ -969,7 +969,7 @@ class IF2Net:
     def _weighed(self, weights: np.ndarray | None, count: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the places of the samples to learn, and their weights, or None where all of them are 1.
 
-        Statistics take any weights. The gradient rules and the tweak see samples one by one, so these are repeated.
+        Statistics take any weights. The gradient rules and the tweak take samples one by one, so these are repeated.
         """
         if weights is None:
             return np.arange(count), None

@@ -20,7 +20,7 @@ from if2net.errors import ModelFileError, OutputError
 from if2net.files import replacing
 
 FORMAT = 2
-# The checksum is the SHA-256 digest of the file with this in the place of the checksum.
+# The checksum is the SHA-256 digest of the file with this instead of the checksum.
 _BLANK = "0" * 64
 _DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
 _DTYPES |= {"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8}

@@ -30,7 +30,7 @@ from if2net.labels import LONGEST, Labels
 # Rows in a piece. A new learner takes the scale of its inputs from the first piece, so its size must not depend on
 # how the file was written.
 ROWS = 4096
-# Bytes that a piece of all arrays may take. A compressed file of a few megabytes can announce any size.
+# Bytes that a piece of all arrays may take. A compressed file of a few megabytes can declare any size.
 LARGEST_PIECE = 1 << 30
 # Bytes that the header of an array may take; numpy has the same limit.
 LONGEST_HEADER = 10_000
@@ -41,10 +41,10 @@ TOO_LARGE = (
 # Bytes of text that a group of rows of a Parquet file may hold. While they are read, they take about three times as
 # much memory.
 LARGEST_TEXTS = LARGEST_PIECE // 4
-# Bytes that each number of a long group of vectors takes in a Parquet file, at least. Equal numbers take almost none.
+# The least bytes per number in a long group of vectors of a Parquet file. Equal numbers take almost none.
 LEAST_BYTES = 0.5
 DIFFERENT_LENGTHS = "The vectors of the column {!r} differ in length. Give all of them the same."
-# The label is the column with one of these names, in any case, unless another one is chosen.
+# The label is the column with one of these names, in upper or lower case, unless another one is chosen.
 LABEL_NAMES = ("label", "class", "target", "y")
 # "007" and "1.0" stay text, because they would be written differently as numbers; so do numbers beyond 64 bits.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
@@ -52,7 +52,7 @@ WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
 # cells; the first row is the header.
 BAD_CELL = re.compile(r"CSV column #(?P<column>\d+): Row #(?P<row>\d+): CSV conversion error to \w+: (?P<reason>.+)")
 BAD_ROW = re.compile(r"Row #(?P<row>\d+): Expected (?P<wanted>\d+) columns, got (?P<got>\d+)")
-# The errors of the libraries that read tables, for files with a wrong content.
+# The errors that the libraries raise for damaged files.
 READING_ERRORS: tuple[type[Exception], ...] = (ValueError, OSError, LookupError, EOFError, TypeError, RuntimeError)
 READING_ERRORS += (MemoryError, OverflowError, SyntaxError, TokenError, zipfile.BadZipFile, zlib.error, LZMAError)
 UTF_8 = "The text is not in UTF-8. Save the table in that encoding; spreadsheets call it CSV UTF-8."
@@ -67,10 +67,10 @@ INDEX_NAMES = ("", "index", "id", "unnamed: 0")
 ENOUGH_ROWS = 20
 # The types of text in Parquet files.
 TEXTS = ("string", "large_string", "string_view")
-# Labels are not classes if there are more new ones than this share of the rows. The second share is for labels that
-# are all written with a decimal point, such as 151.0: only measurements are.
+# Labels are not classes if the number of new ones exceeds this share of the rows. The second share is for labels that
+# all have a decimal point, such as 151.0, as only measurements do.
 MOST_CLASSES, MEASURED_CLASSES = 0.5, 0.1
-# Whole numbers may be measurements, too, if more than this share of the rows has a new one.
+# Whole numbers may also be measurements if the number of new ones exceeds this share of the rows.
 DOUBTFUL_CLASSES = 0.25
 MEASUREMENT = re.compile(r"-?\d+\.\d+([eE][-+]?\d+)?")
 NEED = "Reading CSV, TSV and Parquet files needs pyarrow"
@@ -320,7 +320,7 @@ def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] 
 
 
 def _check_classes(labels: np.ndarray, columns: Columns, classes: Sequence[Any]) -> None:
-    """Raise an error if most rows have a new class of their own: such labels are measurements, names or numbers."""
+    """Raise an error if most rows have a new class of their own, as with measurements, names or serial numbers."""
     new = _new_classes(labels, classes)
     measured = all(MEASUREMENT.fullmatch(label) for label in new)
     if len(labels) >= ENOUGH_ROWS and len(new) > len(labels) * (MEASURED_CLASSES if measured else MOST_CLASSES):
@@ -366,13 +366,13 @@ def _counts_rows(name: str, values: np.ndarray) -> bool:
     if values.ndim != 1 or len(values) < ENOUGH_ROWS:
         return False
     steps = np.diff(values.astype(np.float64))
-    if name.lower() in INDEX_NAMES:  # of some rows of a larger table, too
+    if name.lower() in INDEX_NAMES:  # the rows may be a part of a larger table
         return bool((steps >= 1).all() and (steps == np.floor(steps)).all())
     return values[0] in (0, 1) and bool((steps == 1).all())
 
 
 def are_whole(labels: np.ndarray, classes: Sequence[Any]) -> bool:
-    """Whether labels that are text mean whole numbers: as the model's classes do, else as the first labels look."""
+    """Return whether labels read as text are whole numbers: as the classes of the model, or as all first labels."""
     if len(classes):
         return all(isinstance(label, int | np.integer) for label in classes)
     return all(WHOLE_NUMBER.fullmatch(label) for label in set(labels.tolist()))
@@ -402,7 +402,7 @@ def _check_numbers(arrays: Arrays, columns: Columns, offset: int) -> None:
 
 
 def _pieces(path: Path, columns: Columns) -> Iterator[Arrays]:
-    """Read pieces of ROWS rows, whatever sizes the file gives them in."""
+    """Read pieces of ROWS rows, whatever the sizes of the groups in the file."""
     waiting: list[Arrays] = []
     rows = 0
     for part in READERS[kind_of(path)](path, columns):
@@ -432,7 +432,7 @@ def _naming(path: Path) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path} cannot be read. {UTF_8}") from error
     except Exception as error:
-        if not isinstance(error, READING_ERRORS) and type(error).__name__ != "ArrowException":  # of pyarrow, the rest
+        if not isinstance(error, READING_ERRORS) and type(error).__name__ != "ArrowException":  # of pyarrow
             raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(
@@ -498,7 +498,7 @@ def _check_first_line(path: Path) -> None:
     """Raise an error if a CSV file is in UTF-16, or has another separator."""
     with gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb") as file:
         line = file.readline(1 << 20)
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in line:  # the mark of UTF-16, or UTF-16 without it
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in line:  # a byte order mark, or UTF-16 without one
         raise InputError(UTF_8)
     separators = {b",": "commas", b"\t": "tabs", b";": "semicolons"}
     wanted = b"\t" if _is_tsv(path) else b","
@@ -580,7 +580,7 @@ def _explain(message: str, names: Sequence[str] = ()) -> None:
         )
     if "straddl" in message:
         raise InputError("A row is longer than 1 MB. Save such a wide table as an .npy, .npz or .parquet file.")
-    if "Empty CSV file" in message:  # pyarrow's words for a first line without an end in the first megabyte, too
+    if "Empty CSV file" in message:  # also if the first line has no end in the first megabyte
         raise InputError(
             "The first line, with the names of the columns, has no end or is empty. Complete it, or close the quote "
             "in it. If it is longer than 1 MB, save the table as an .npy, .npz or .parquet file."
@@ -604,11 +604,11 @@ def _check_group(group: Any, columns: Columns) -> None:
     """Raise an error, before anything is read, if a piece of a group of rows would take too much memory."""
     chunks = [group.column(place) for place in range(group.num_columns)]
     values = sum(chunk.num_values for chunk in chunks)
-    if 8 * values * min(1, ROWS / max(1, group.num_rows)) > LARGEST_PIECE:  # zeros take no place in a file
+    if 8 * values * min(1, ROWS / max(1, group.num_rows)) > LARGEST_PIECE:  # zeros take almost no space in a file
         raise InputError(TOO_LARGE)
     wanted = set(columns.names)
     for chunk in chunks:
-        # Vectors have one or two names more, such as x.list.element.
+        # The path of a vector has one or two more parts, such as x.list.element.
         paths = (chunk.path_in_schema.rsplit(".", more)[0] for more in range(3))
         name = next((path for path in paths if path in wanted), None)
         if name is None:
@@ -624,7 +624,7 @@ def _check_group(group: Any, columns: Columns) -> None:
         numbers, stored = chunk.num_values, chunk.total_compressed_size
         if numbers > group.num_rows and 8 * numbers > LARGEST_PIECE and stored < numbers * LEAST_BYTES:
             raise InputError(
-                f"The column {name!r} announces {numbers:,} numbers in {stored:,} bytes. Save the table with a "
+                f"The column {name!r} declares {numbers:,} numbers in {stored:,} bytes. Save the table with a "
                 "smaller row_group_size, such as 10,000."
             )
 
@@ -673,7 +673,7 @@ def _numpy_columns(batch: Any) -> Arrays:
 
 
 def _read_arrays(path: Path, columns: Columns) -> Iterator[Arrays]:
-    """Read arrays of an .npz file, or an .npy file and the .npy file that is named as the label."""
+    """Read the arrays of an .npz file, or an .npy file and the .npy files of the labels and the weights."""
     with ExitStack() as stack:
         if kind_of(path) == "npz":
             archive = stack.enter_context(zipfile.ZipFile(path))
@@ -714,14 +714,14 @@ def _npy_header(name: str, stream: IO[bytes], size: int) -> tuple[tuple[int, ...
     if not shape:
         raise InputError(f"The array {name!r} is a single number. It needs one row for each sample.")
     if min(shape) < 0 or math.prod(shape) * dtype.itemsize > size - stream.tell():
-        raise InputError(f"The array {name!r} is cut short: it announces the shape {shape}. Get the file again.")
+        raise InputError(f"The array {name!r} is cut short: its header declares the shape {shape}. Get it again.")
     return shape, by_columns and len(shape) > 1, dtype
 
 
 def _npy_pieces(
     stream: IO[bytes], shape: tuple[int, ...], by_columns: bool, dtype: np.dtype[Any]
 ) -> Iterator[np.ndarray]:
-    """Read some rows at a time; an array that is stored column by column is read whole."""
+    """Read ROWS rows at a time; an array that is stored column by column is read whole."""
     whole = _npy_values(stream, shape[::-1], dtype).T if by_columns else None
     for start in range(0, shape[0], ROWS):
         stop = min(start + ROWS, shape[0])
@@ -732,7 +732,7 @@ def _npy_values(stream: IO[bytes], shape: tuple[int, ...], dtype: np.dtype[Any])
     size = math.prod(shape) * dtype.itemsize
     content = stream.read(size)
     if len(content) < size:
-        raise InputError("The file is cut short: it has fewer rows than it announces. Get it again.")
+        raise InputError("The file is cut short: it has fewer rows than its header declares. Get it again.")
     return np.frombuffer(content, dtype=dtype).reshape(shape)
 
 

@@ -20,8 +20,8 @@ def best_of(folder: Path, method: str) -> dict[str, str]:
         if search["method"] == method:
             key = path.stem.removesuffix(f"-{method}")
             fixed = search["fixed"] if "tasks" in search else []  # those of a grid are of the part, not of the method
-            found = {name: str(value) for _, name, value in fixed if name != "scope"} | search["best"]["acc"]
-            settings = ", ".join(f"{name} = {in_toml(value)}" for name, value in found.items())
+            chosen = {name: str(value) for _, name, value in fixed if name != "scope"} | search["best"]["acc"]
+            settings = ", ".join(f"{name} = {in_toml(value)}" for name, value in chosen.items())
             name = key if re.fullmatch(r"[\w-]+", key) else f'"{key}"'
             lines[name] = f"{name} = {{ {settings} }}"
     return lines

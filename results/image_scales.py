@@ -42,12 +42,12 @@ def features(folder: Path, backbone: str) -> Data:
     folders = class_folders(folder / "train")
     names = sorted(folders)[:CLASSES]
     files = [(path, place) for place, name in enumerate(names) for path in folders[name][:PER_CLASS]]
-    found = extract([path for path, _ in files], load_extractor(backbone))
-    y = np.array([place for _, place in files])[found.kept]
+    extracted = extract([path for path, _ in files], load_extractor(backbone))
+    y = np.array([place for _, place in files])[extracted.kept]
     held_back = np.zeros(len(y), bool)
     for place in range(CLASSES):
         held_back[np.flatnonzero(y == place)[-HELD_BACK:]] = True
-    return found.X, y, held_back
+    return extracted.X, y, held_back
 
 
 def measure(data: Data, size: int, order: np.ndarray, **settings: Any) -> dict[str, float]:
@@ -87,9 +87,9 @@ def main() -> None:
     for name in DATA:
         for backbone in BACKBONES:
             data = features(arguments.images / name, backbone)
-            for case, found in cases(data, arguments.orders):
-                report.setdefault(f"{name}, {backbone}", {})[case] = found
-                print(name, backbone, case, found, flush=True)
+            for case, accuracies in cases(data, arguments.orders):
+                report.setdefault(f"{name}, {backbone}", {})[case] = accuracies
+                print(name, backbone, case, accuracies, flush=True)
     write_text(arguments.out, json.dumps(report, indent=1) + "\n")
 
 

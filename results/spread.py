@@ -40,11 +40,11 @@ def counts(run: Run) -> tuple[int, int]:
 
 def by_pair() -> dict[Pair, list[float]]:
     """The accuracies of all tasks, by their classes."""
-    found = defaultdict[Pair, list[float]](list)
+    accuracies = defaultdict[Pair, list[float]](list)
     for run in runs():
         for pair, acc in tasks(run):
-            found[pair].append(acc)
-    return dict(found)
+            accuracies[pair].append(acc)
+    return dict(accuracies)
 
 
 def fit() -> tuple[list[float], float]:
@@ -66,8 +66,8 @@ def share_of_pairs() -> float:
 
 def neighbours() -> float:
     """The ACC that the accuracies by pair make if the tasks are 0 and 1, 2 and 3, and so on, in percent."""
-    found = by_pair()
-    return fmean(fmean(found[frozenset(pair)]) for pair in zip(NAMES[::2], NAMES[1::2], strict=True))
+    accuracies = by_pair()
+    return fmean(fmean(accuracies[frozenset(pair)]) for pair in zip(NAMES[::2], NAMES[1::2], strict=True))
 
 
 def orders() -> list[list[str]]:
@@ -83,6 +83,6 @@ def orders() -> list[list[str]]:
 
 def alike() -> list[list[str]]:
     """Rows of a table: each pair that looks alike, the number of orders with it, and its mean accuracy."""
-    found = {pair: accs for pair, accs in by_pair().items() if any(pair <= group for group in ALIKE)}
-    ordered = sorted(found.items(), key=lambda entry: fmean(entry[1]))
+    pairs = {pair: accs for pair, accs in by_pair().items() if any(pair <= group for group in ALIKE)}
+    ordered = sorted(pairs.items(), key=lambda entry: fmean(entry[1]))
     return [[" and ".join(sorted(pair)), str(len(accs)), f"{fmean(accs):.1f}"] for pair, accs in ordered]

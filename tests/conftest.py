@@ -39,8 +39,6 @@ def group_of(test):
     """Return the name of the group of tests that run in one process; the id of the test if it has none."""
     if test.startswith("tests/study/methods/test_methods.py"):
         return test.partition("[")[2]  # the method, which is trained once
-    if "thousand_tasks" in test:
-        return "thousand_tasks"
     return next((place for place in TOGETHER if test.startswith(place)), test)
 
 

@@ -31,9 +31,8 @@ MAY_BE_SKIPPED = {"check_array_api_input": "it needs SCIPY_ARRAY_API=1 before sc
     [
         pytest.param({}, marks=pytest.mark.slow),  # the same as the next, with the default width
         {"width": 50},
-        {"encoder": "linear"},
+        {"encoder": "linear", "dtype": "float64"},
         {"rule": "ewc", "width": 50, "config": {"epochs": 1}},
-        {"dtype": "float64", "width": 50},
     ],
     ids=str,
 )

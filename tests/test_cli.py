@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_line import if2net
+from processes import Command, run
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -18,7 +19,6 @@ from if2net import __version__
 from if2net.cli import EXAMPLES, KEPT, PANELS, app
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 
-COMMAND = [sys.executable, "-c", "from if2net.cli import main; main()"]
 PRINTS = """
 import typer
 from if2net.cli import app, main
@@ -147,24 +147,17 @@ def test_a_wrong_word_gets_a_sentence_and_writes_nothing(words, advice, tmp_path
 
 
 def test_an_error_is_one_sentence_without_a_traceback(tmp_path):
-    words = [*COMMAND, "info", "none.if2"]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path, check=False)
+    done = run("info", "none.if2", folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "Error: There is no model file at none.if2; check the path.\n"
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
-@pytest.mark.parametrize(
-    "words",
-    # The output of predict is shorter than its buffer, so that it fails at the end.
-    [PRINTING, [*COMMAND, "predict", "m.if2", "t.csv"], [*COMMAND, "--version"]],
-    ids=["print", "predict", "version"],
-)
+# The output of predict is shorter than its buffer, so that it fails at the end.
+@pytest.mark.parametrize("words", [["info", "m.if2"], ["predict", "m.if2", "t.csv"], ["--version"]], ids=" ".join)
 def test_an_output_that_cannot_be_written_is_one_sentence(words, tmp_path):
-    if "predict" in words:
-        learn_two_classes(tmp_path)
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
+    learn_two_classes(tmp_path)
+    done = run(*words, folder=tmp_path, stdout="/dev/full")
     assert done.returncode == 2
     assert done.stderr.startswith("Error: A file or the output cannot be read or written (No space left on device)")
     assert done.stderr.count("\n") == 1
@@ -201,18 +194,18 @@ def test_a_change_that_cannot_be_announced_is_a_success(words, tmp_path, monkeyp
 
 def test_a_change_whose_reader_has_left_is_a_success(tmp_path):
     (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
-    process = subprocess.Popen([*COMMAND, *LEARN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
-    process.stdout.close()
-    assert b"Warning" not in process.stderr.read()
-    assert (process.wait(), (tmp_path / "m.if2").exists()) == (0, True)
+    command = Command(*LEARN, folder=tmp_path)
+    command.stdout.close()
+    assert "Warning" not in command.stderr.read()
+    command.process.join()
+    assert (command.process.exitcode, (tmp_path / "m.if2").exists()) == (0, True)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 def test_progress_that_cannot_be_written_does_not_stop_the_work(tmp_path):
     (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, *LEARN], stdout=subprocess.PIPE, stderr=full, cwd=tmp_path, check=False)
-    assert (done.returncode, done.stdout.startswith(b"Learned 20 samples")) == (0, True)
+    done = run(*LEARN, folder=tmp_path, stderr="/dev/full")
+    assert (done.returncode, done.stdout.startswith("Learned 20 samples")) == (0, True)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
@@ -225,16 +218,10 @@ def test_a_closed_output_drops_what_is_printed(stream):
 
 def test_characters_that_the_output_cannot_hold_are_escaped_but_not_in_predictions(tmp_path):
     (tmp_path / "t.csv").write_text("x,label\n" + "1,鳥\n2,b\n" * 10, encoding="utf-8")
-    latin = {**os.environ, "PYTHONIOENCODING": "latin-1"}
-
-    def printed(*words):
-        return subprocess.run(
-            [*COMMAND, *words], capture_output=True, text=True, env=latin, cwd=tmp_path, check=False
-        )
-
-    learned = printed("learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu")
+    latin = {"PYTHONIOENCODING": "latin-1"}
+    learned = run(*LEARN, folder=tmp_path, environment=latin)
     assert (learned.returncode, r"New classes: b, \u9ce5" in learned.stdout) == (0, True)
-    predicted = printed("predict", "m.if2", "t.csv")
+    predicted = run("predict", "m.if2", "t.csv", folder=tmp_path, environment=latin)
     assert predicted.returncode == 2
     assert "Error: The encoding latin-1 of the output cannot hold '\\u9ce5'; write a file with" in predicted.stderr
 
@@ -294,10 +281,7 @@ def test_an_error_that_nobody_expects_keeps_its_traceback(monkeypatch):
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
 def test_a_command_of_the_study_names_the_extra_that_is_missing(package, tmp_path):
-    code = f"import sys; sys.modules[{package!r}] = None; from if2net.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "report", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = run("report", tmp_path, before=f"import sys; sys.modules[{package!r}] = None")
     assert done.returncode == 2
     assert f"`if2net report` needs {package}; install it with `pip install 'if2net[study]'`." in done.stderr
     assert "Traceback" not in done.stderr
@@ -308,17 +292,13 @@ def test_ctrl_c_ends_a_command_with_a_sentence_and_leaves_the_model_unchanged(tm
     model, table = tmp_path / "m.if2", tmp_path / "t.csv"
     learn_two_classes(tmp_path)
     before = model.read_bytes()
-    code = """
+    interrupt = """
 import os, signal
 from if2net import IF2Net
-from if2net.cli import main
 IF2Net.learn = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-main()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code, "learn", model, table], capture_output=True, text=True, check=False
-    )
+    done = run("learn", model, table, before=interrupt)
     assert done.returncode == 128 + signal.SIGINT
     assert done.stderr.endswith(f"Stopped. {KEPT['learn']}\n")
     assert model.read_bytes() == before
@@ -338,18 +318,13 @@ cli.main()
 
 def test_ctrl_c_after_the_model_was_saved_does_not_claim_that_it_is_unchanged(tmp_path):
     (tmp_path / "t.csv").write_text("x,label\n" + "1,a\n2,b\n" * 10)
-    code = """
+    interrupt = """
 import os, signal
-from if2net.cli import main
 from if2net.commands import learn
 learn.answer = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-main()
 """
-    words = ["learn", "m.if2", "t.csv", "--set", "width=5", "--device", "cpu"]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
+    done = run(*LEARN, folder=tmp_path, before=interrupt)
     assert done.returncode == 128 + signal.SIGINT
     assert (tmp_path / "m.if2").exists()
     assert "unchanged or, if this was the very end, has the whole change" in done.stderr

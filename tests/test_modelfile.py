@@ -94,7 +94,7 @@ def test_a_loaded_classifier_has_its_parameters_classes_and_probabilities(new_cl
 
 
 def test_saving_does_not_change_later_predictions(new_learner, digits, tmp_path, monkeypatch):
-    monkeypatch.setattr(analytic, "WIDE", 10)
+    monkeypatch.setattr(analytic, "UPDATE_WIDTH", 10)
     X, y = digits
     learner = new_learner().learn(X[:1000], y[:1000])
     learner.learn(X[1000:1001], y[1000:1001]).predict(X[:1])

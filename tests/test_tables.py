@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import subprocess
 import sys
 import time
 import tracemalloc
@@ -15,6 +14,7 @@ import pandas as pd
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from processes import execute
 
 from if2net.errors import ConfigurationError, IF2NetError, InputError, SuspectInputError
 from if2net.tables import (
@@ -170,24 +170,21 @@ def test_a_large_array_is_not_held_in_memory(tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_large_csv_or_parquet_file_is_not_held_in_memory(ending, tmp_path):
     """Arrow's own memory is measured in a process of its own: it stays well below the size of the columns."""
-    rows, path = 200 * ROWS, tmp_path / f"large.{ending}"
+    rows, path = 100 * ROWS, tmp_path / f"large.{ending}"
     values = np.random.default_rng(0).normal(size=rows)
     table = pyarrow.table({f"x{place}": values for place in range(20)} | {"label": np.zeros(rows, dtype=int)})
     if ending == "csv":
         pyarrow.csv.write_csv(table, path)
     else:
         pyarrow.parquet.write_table(table, path, row_group_size=ROWS)
-    code = """
-import sys, pyarrow
+    execute(f"""
+import pyarrow
 from pathlib import Path
 from if2net.tables import table_to_learn
-rows = sum(len(X) for X, _ in table_to_learn(Path(sys.argv[1])))
-print(rows, pyarrow.default_memory_pool().max_memory())
-"""
-    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
-    read, peak = map(int, done.stdout.split())
-    assert read == rows
-    assert peak < 0.75 * table.nbytes
+assert sum(len(X) for X, _ in table_to_learn(Path({str(path)!r}))) == {rows}
+peak = pyarrow.default_memory_pool().max_memory()
+assert peak < 0.75 * {table.nbytes}, peak
+""")
 
 
 @pytest.mark.parametrize(
@@ -368,7 +365,7 @@ def test_an_array_that_announces_more_than_the_file_holds_takes_no_memory(tmp_pa
     np.save(tmp_path / "y.npy", np.zeros(10, dtype=int))
     content = (tmp_path / "X.npy").read_bytes()
     (tmp_path / "X.npy").write_bytes(content.replace(b"(10, 5), }" + b" " * 12, b"(10, 1099511627776), }"))
-    with pytest.raises(InputError, match=r"announces the shape \(10, 1099511627776\)"):
+    with pytest.raises(InputError, match=r"declares the shape \(10, 1099511627776\)"):
         table_to_learn(tmp_path / "X.npy", str(tmp_path / "y.npy"))
 
 
@@ -478,7 +475,7 @@ def test_a_long_vector_among_short_ones_is_refused_before_it_is_read(mean, tmp_p
     ends = np.cumsum([0, *lengths])
     vectors = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.zeros(ends[-1], np.float32)))
     parquet.write_table(pa.table({"v": vectors, "label": ["a", "b"] * (rows // 2)}), tmp_path / "v.parquet")
-    sentence = "announces 1,310,720 numbers in" if mean == "whole" else "differ in length"
+    sentence = "declares 1,310,720 numbers in" if mean == "whole" else "differ in length"
     with pytest.MonkeyPatch.context() as patch, counted_memory() as counting:
         patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 23)
         with pytest.raises(InputError, match=rf"v\.parquet: .*column 'v' {sentence}"):

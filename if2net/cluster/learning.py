@@ -49,7 +49,7 @@ def learn(
     """Learn a Ray Dataset as one task.
 
     The result equals that of `IF2Net.learn` up to rounding, also when workers fail. The dataset may be larger than
-    the memory of all machines. If it cannot be used, the learner stays as it was.
+    the memory of all machines. If it cannot be used, the learner is unchanged.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def learn_tables(net: IF2Net, tables: Sequence[Table], **options: Any) -> IF2Net
                 yield {"X": X, "y": y}
 
     numbers = import_ray().data.from_items(list(range(len(tables))), override_num_blocks=len(tables))
-    piece, _ = next(iter(tables[0]))  # on one machine, too, a new learner takes its encoder from the first piece
+    piece, _ = next(iter(tables[0]))  # as on one machine, a new learner takes its encoder from the first piece
     return learn(net, numbers.map_batches(read, batch_size=1), first=len(piece), **options)
 
 

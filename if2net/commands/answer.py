@@ -76,7 +76,7 @@ def printable(text: str) -> str:
     >>> printable("owl\x1b[2J")
     'owl\\x1b[2J'
     """
-    return UNPRINTABLE.sub(lambda found: ascii(found[0])[1:-1], text)
+    return UNPRINTABLE.sub(lambda character: ascii(character[0])[1:-1], text)
 
 
 def file_size(path: Path) -> str:

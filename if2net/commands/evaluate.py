@@ -57,8 +57,8 @@ def evaluate(
     for places, X, y, _ in blocks:
         net.labels.extended(y)  # labels of another kind would all be wrong
         values = X[:, :COLUMNS].tolist() if net.backbone is None else [()] * len(X)
-        found = [(*place, *row) for place, row in zip(places, values, strict=True)]
-        evaluation.add(found, y, net.probabilities(X).cpu().numpy())
+        named = [(*place, *row) for place, row in zip(places, values, strict=True)]
+        evaluation.add(named, y, net.probabilities(X).cpu().numpy())
     if html is not None:
         names = net.feature_names or [f"x{place}" for place in range(X.shape[1])]
         reasons = list(left_out.values())

@@ -48,7 +48,7 @@ def predict(
         typer.Option(
             metavar="SHARE",
             help="Leave the prediction empty for samples of none of the classes. About this share of the samples of "
-            "known classes, such as 0.05, loses its prediction, too.",
+            "known classes, such as 0.05, also loses its prediction.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File for the predictions. Default: the screen.")] = None,

@@ -26,7 +26,7 @@ MANY_CLASSES = 256
 # A chosen ridge that does not make G positive definite is multiplied by this.
 RAISED = 4.0
 # For a layer at least this wide, memory for a second G and solving again for a few samples are worth avoiding.
-WIDE = 2048
+UPDATE_WIDTH = 2048
 # At most this many samples are added without a new factorisation; with more, the corrections cost as much.
 FEW = 128
 # β is solved again, and the ridge chosen again, at the latest when this share of the samples is new.
@@ -139,7 +139,7 @@ class Analytic(DecisionLayer):
                 commit(self)
             return
         self._keeps_factor = False
-        in_place = self.classes and self.width >= WIDE and task.in_memory and task.samples <= IN_PLACE
+        in_place = self.classes and self.width >= UPDATE_WIDTH and task.in_memory and task.samples <= IN_PLACE
         if in_place and self._learn_in_place(task, commit):
             return
         aside = self._counted_aside(task)
@@ -168,7 +168,7 @@ class Analytic(DecisionLayer):
 
     def _is_few(self, samples: int) -> bool:
         """Return whether `update` is the faster way to add this many samples."""
-        return self.width >= WIDE and samples <= min(FEW, NEW_SHARE * self.total.samples)
+        return self.width >= UPDATE_WIDTH and samples <= min(FEW, NEW_SHARE * self.total.samples)
 
     def _is_fresh(self, inverse: UpdatedInverse, V: Tensor) -> bool:
         """Return whether the factor may serve for these samples, too: few are new, and α hardly moves."""

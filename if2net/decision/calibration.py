@@ -9,10 +9,12 @@ and a score varies most where its class mean is undecided, like a Bernoulli vari
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from if2net.decision.golden_section import golden_section
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric_product
 
@@ -20,6 +22,7 @@ DRAWS = 8192
 TAILS = 4
 STRAY_FLOOR = 0.01
 LOWEST, HIGHEST = math.log(1e-3), math.log(1e2)
+STEPS_OF_SEARCH = 40
 
 
 def temperature(beta: Tensor, held: Statistics) -> float:
@@ -28,14 +31,9 @@ def temperature(beta: Tensor, held: Statistics) -> float:
     if int(seen.sum()) < 2:
         return 1.0
     scores, labels, _ = draw_scores(beta, held)
-    low, high = LOWEST, HIGHEST
-    for _ in range(40):  # golden-section search; the likelihood has one peak in log τ
-        left, right = high - (high - low) * 0.618034, low + (high - low) * 0.618034
-        if _cross_entropy(scores, labels, left) < _cross_entropy(scores, labels, right):
-            high = right
-        else:
-            low = left
-    return math.exp((low + high) / 2)
+    # The likelihood has one peak in log τ.
+    best = golden_section(partial(_cross_entropy, scores, labels), LOWEST, HIGHEST, STEPS_OF_SEARCH)
+    return math.exp(best)
 
 
 def _cross_entropy(scores: Tensor, labels: Tensor, log_temperature: float) -> float:

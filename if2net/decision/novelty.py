@@ -143,8 +143,8 @@ class Novelty:
         """Derive it from the statistics of some features of all samples, and of the held-out ones among them.
 
         `ridge` is the relative one with which these features have scores like those of all features. Drawn samples
-        are like the held-out ones, and new to the distance and the β that they meet. Without enough held-out samples,
-        they only give the standard deviations. `product` prepares V ↦ VB for a matrix B.
+        resemble the held-out ones, which took no part in the distance and the β of this comparison. Without enough
+        held-out samples, they only give the standard deviations. `product` prepares V ↦ VB for a matrix B.
         """
         enough = held.weight >= ENOUGH_HELD_OUT and held.samples < total.samples
         fitting, like = (total.without(held), held) if enough else (total, total)

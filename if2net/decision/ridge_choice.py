@@ -13,6 +13,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from if2net.decision.golden_section import golden_section
 from if2net.decision.ridge import (
     ROUNDINGS,
     absolute_ridge,
@@ -30,14 +31,14 @@ from if2net.errors import NumericalError
 DEFAULT_RIDGE = 1e-3
 # The search starts at 10 to this power, since most choices are within reach of it.
 FIRST_CENTRE = -2.0
-# The ends of the search.
+# The bounds of the search.
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
 # The squared error prefers a larger ridge than the accuracy does, so the smallest ridge within this factor of the
 # least error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams.
 SLACK = 1.025
-# The ridge of a wide layer, relative to the one with the least error, which has only been found for some features. By
-# `results/innate_widths.py`, the accuracy is highest at a third of it.
+# The ridge of a wide layer, relative to the one with the least error, which is estimated from some of the features.
+# According to `results/innate_widths.py`, the accuracy is highest at a third of it.
 SHARE_OF_BEST = 1 / 3
 # With fewer held-out samples than this the default is taken.
 ENOUGH_HELD_OUT = 10
@@ -45,7 +46,6 @@ ENOUGH_HELD_OUT = 10
 REACH = 1.5
 # Golden-section and bisection steps, which find a ridge to five digits.
 STEPS_OF_SEARCH = 24
-GOLDEN = (5**0.5 - 1) / 2
 # Lanczos steps: enough for three digits of the error 1.5 decades from the centre, where a step shrinks it by 0.7.
 STEPS = 16
 # Up to this width an eigendecomposition is faster on a CPU: see benchmarks/ridge_path.py.
@@ -74,7 +74,7 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
         first, last = max(centre - REACH, lowest), min(centre + REACH, highest)
         best = min((min(first + step / 2, last) for step in range(2 * math.ceil(last - first) + 1)), key=error)
         if abs(best - centre) < REACH or best in seen:
-            best = _minimum(error, max(best - 0.5, first), min(best + 0.5, last))
+            best = golden_section(error, max(best - 0.5, first), min(best + 0.5, last), STEPS_OF_SEARCH)
             return 10.0 ** _smallest_good(error, best, first, slack * error(best), fitting, held)
         centre = best
     return DEFAULT_RIDGE
@@ -83,8 +83,8 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
 def choose_wide_ridge(fitting: Statistics, held: Statistics, G: Tensor) -> float:
     """Return the ridge for all features, whose Gram matrix is G, from statistics of some of them.
 
-    More features need a larger ridge. The best one grows with about the root of their number, as far as
-    `results/innate_widths.py` shows; the best for some of them can be ten times too small for all.
+    More features need a larger ridge. The best one grows roughly with the root of their number
+    (`results/innate_widths.py`), so the best for some of them can be ten times too small for all.
     """
     best = choose_ridge(fitting, held, slack=1.0)
     return max(SHARE_OF_BEST * best * math.sqrt(len(G) / held.width), smallest_ridge(G))
@@ -96,18 +96,10 @@ def _errors_around(centre: float, fitting: Statistics, held: Statistics) -> Call
     return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place, fitting.features)))
 
 
-def _minimum(error: Callable[[float], float], low: float, high: float) -> float:
-    """Return where the error is least between two places, by golden-section search."""
-    for _ in range(STEPS_OF_SEARCH):
-        left, right = high - (high - low) * GOLDEN, low + (high - low) * GOLDEN
-        low, high = (low, right) if error(left) < error(right) else (left, high)
-    return (low + high) / 2
-
-
 def _smallest_good(
     error: Callable[[float], float], good: float, first: float, most: float, fitting: Statistics, held: Statistics
 ) -> float:
-    """Go down from a good place, and return where the error begins to exceed `most`. The path ends at `first`."""
+    """Return the lowest place below `good` at which the error is at most `most`. The path ends at `first`."""
     while good > first:
         bad = max(good - 0.5, first)
         if error(bad) > most:

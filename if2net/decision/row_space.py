@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from if2net.decision.statistics import WIDE, Statistics
+from if2net.decision.statistics import NO_COPY_WIDTH, Statistics
 from if2net.decision.symmetric import symmetric_product
 
 # The width must be at least this many times the number of directions, or the reduction saves little.
@@ -26,7 +26,7 @@ def row_space(statistics: Statistics) -> tuple[Tensor, Statistics] | None:
     None where that would not save time.
     """
     width, count = statistics.width, statistics.samples + MORE
-    if width < WIDE or TIMES * count > width:
+    if width < NO_COPY_WIDTH or TIMES * count > width:
         return None
     G = statistics.G
     # Random combinations of the rows of G span their space.

@@ -13,19 +13,19 @@ from if2net.contents import Contents, Part
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 from if2net.inputs import LARGEST_WEIGHT
 
-# The most samples of a class that a file may announce, so that the sum of the counts stays within 64 bits.
+# The most samples of a class that a file may declare, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
 MOST_WEIGHT = MOST_SAMPLES * LARGEST_WEIGHT
-# Fewer samples than this wait until there are as many: a one that is added to 2²⁴ in float32 is lost in rounding.
+# Samples are added in groups of at least this size: in float32, a one that is added to 2²⁴ is lost in rounding.
 TOGETHER = 128
-# Forgetting leaves rounding errors behind that are less than this share of the squares of all that remains.
+# The rounding errors of forgetting are below this share of the squares of all remaining samples.
 SLACK = 0.1
 # Rounding errors of this many forgotten samples in the sums of a feature that is always one are no sign of damage.
 MOST_FORGOTTEN = 2**34
-# Bounds of sums in a file, as a power of the largest number: the squares of the largest inputs stay below.
+# Sums in a file may be as large as the largest number to this power. The squares of the largest inputs are smaller.
 LARGEST_EXPONENT = 0.9
 # Statistics at least this wide have no memory for a copy of G.
-WIDE = 2048
+NO_COPY_WIDTH = 2048
 
 
 class Rows(NamedTuple):
@@ -106,7 +106,7 @@ class Statistics:
     def G(self) -> Tensor:
         if not self._waiting or not len(self._G):
             return self._G
-        if self.width >= WIDE:
+        if self.width >= NO_COPY_WIDTH:
             self._add_waiting()
             return self._G
         return _with_gram(self._G, self._waiting_rows(), 1)
@@ -184,7 +184,7 @@ class Statistics:
         self.weights.index_add_(0, columns, other.weights)
         self.nameless += other.nameless
         self.nameless_weight += other.nameless_weight
-        if sum(len(rows.y) for rows in other._waiting) == other.samples + other.nameless:  # they are all that it has
+        if sum(len(rows.y) for rows in other._waiting) == other.samples + other.nameless:  # none has been added yet
             for rows in other._waiting:
                 self._wait(rows._replace(y=columns[rows.y]))
             return
@@ -225,7 +225,7 @@ class Statistics:
         return result
 
     def reduced(self, U: Tensor) -> Statistics:
-        """Return the statistics of VU: G's part along orthonormal directions, which may be all that it has."""
+        """Return the statistics of VU: the part of G along orthonormal directions, possibly the whole of it."""
         return self._derived(U.T @ symmetric_product(self.G, U), U.T @ self.Q, self.width)
 
     def without(self, other: Statistics) -> Statistics:
@@ -239,14 +239,14 @@ class Statistics:
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """Yield everything kept, by name."""
-        self._add_waiting()  # then a copy made from it goes on with the same roundings
+        self._add_waiting()  # a copy then continues with the same roundings
         yield f"{prefix}.G", self._G
         yield f"{prefix}.Q", self._Q
         yield f"{prefix}.counts", self.counts
 
     @staticmethod
     def contents(prefix: str, width: int, classes: int, dtype: torch.dtype) -> Contents:
-        """Return what a file holds of statistics of this size: `tensors`, and of G one triangle."""
+        """Return the shapes and bounds of `tensors` in a file, where G is one triangle."""
         most = largest_sum(dtype)
         return {
             f"{prefix}.G": Part((width * (width + 1) // 2,), dtype, least=-most, most=most),
@@ -255,7 +255,7 @@ class Statistics:
         }
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:
-        """Take over what `tensors` yielded. The weights are those of samples that have none."""
+        """Restore the statistics from `tensors`. Every sample gets the weight 1."""
         self._G, self._Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
         self.weights = self.counts.double()
         self._waiting = []
@@ -263,7 +263,7 @@ class Statistics:
     def are_possible(self, squares: float, weight: float) -> bool:
         """Return whether samples of these weights can have these sums, apart from the rounding of forgotten ones.
 
-        `squares` and `weight` are the trace of G and the weight of all samples, of which these may be a part. No
+        `squares` and `weight` are the trace of G and the weight of all samples; these may be a part of them. No
         entry of VᵀV is above its trace, none of its diagonal is negative, and ‖Vᵀy‖² ≤ ‖V‖²‖y‖².
         """
         if len(self._G) and self.classes:
@@ -301,7 +301,7 @@ class Statistics:
             V, ones = torch.where(mask[:, None], V, 0), ones * mask
         self.counts.scatter_add_(0, y, ones)
         sums = torch.zeros_like(self.weights)
-        # Unlike `scatter_add_`, it adds in a fixed order on a GPU, too.
+        # Unlike `scatter_add_`, it adds in a fixed order also on a GPU.
         sums.index_put_((y,), ones.double() if weights is None else ones * weights, accumulate=True)
         self.weights = _where_counted(self.weights + sums, self.counts)
         return Rows(V, y, weights)
@@ -348,7 +348,7 @@ def _few(rows: Rows, width: int) -> bool:
 
     Then their order, and whether a sample is repeated or has a weight, hardly ever changes a bit of the sum.
     """
-    return len(rows.V) < TOGETHER and width < WIDE
+    return len(rows.V) < TOGETHER and width < NO_COPY_WIDTH
 
 
 def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:

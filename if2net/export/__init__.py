@@ -1,4 +1,4 @@
-"""Where models go: to ONNX runtimes, to small machines that only predict, and to the Hugging Face Hub."""
+"""Models for other places: ONNX runtimes, small machines that only predict, and the Hugging Face Hub."""
 
 from if2net.export.hub import from_hub, push_to_hub
 from if2net.export.onnx import to_onnx

@@ -1,4 +1,4 @@
-"""Models on the Hugging Face Hub: a safetensors file and a model card. Nothing that is downloaded is executed."""
+"""Models on the Hugging Face Hub: a safetensors file and a model card. No downloaded code is executed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from if2net.version import __version__
 FILE, CARD = "model.safetensors", "README.md"
 # Classes that a card lists.
 LISTED = 100
-# Figures of `if2net evaluate --json` that a card has.
+# The figures of `if2net evaluate --json` in a card.
 FIGURES = ("samples", "accuracy", "balanced_accuracy", "calibration_error")
 OF_IMAGES = 'if2net.predict_images(model, "unknown/").predictions'
 TEMPLATE = """\
@@ -141,8 +141,8 @@ def _explained(repo_id: str) -> Iterator[Any]:
     except Exception as error:  # the package and the network raise many kinds
         reason = (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
         raise ConfigurationError(
-            f"The Hub cannot give or take the model {repo_id} ({reason}); check its name, which is OWNER/MODEL, the "
-            "internet connection and your token."
+            f"The model {repo_id} cannot be downloaded or uploaded ({reason}); check its name, which is OWNER/MODEL, "
+            "the internet connection and your token."
         ) from error
 
 

@@ -29,7 +29,7 @@ from if2net.images.model_backbone import extractor_for
 from if2net.learner import IF2Net
 from if2net.version import __version__
 
-# Old enough for the runtimes in use.
+# An old version, which all runtimes in use can read.
 OPSET = 17
 OUTPUTS = ["label", "probabilities", "scores"]
 # The name of the function in the graph that holds the nodes of an ONNX file.
@@ -110,7 +110,7 @@ class _Graph(nn.Module):
         self.encode = self.encoder.encoding(net._tweak_for(self.example(), None, False))
 
     def example(self) -> Tensor:
-        """Return two samples. With a single one, the tracer would take its dimension for a constant."""
+        """Return two samples. With a single one, the tracer would make the number of samples a constant."""
         if self.extractor is not None:
             side = self.extractor.preprocessing.framing.size
             return torch.zeros(2, side, side, 3, dtype=torch.uint8)
@@ -177,7 +177,7 @@ def _traced(graph: _Graph, opset: int) -> bytes:
 
 
 class _Exportable(TorchFunctionMode):
-    """Replace what the exporter cannot write. Pooling and resizing are linear along each axis: two products do it."""
+    """Replace functions that the exporter cannot write. Pooling and resizing become two products, one per axis."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -211,7 +211,7 @@ def _matrix(function: Callable[[Tensor, tuple[int, int]], Tensor], side: int, si
 
 
 def _name_classes(onnx: Any, graph: Any, classes: np.ndarray) -> None:
-    """Let the first output have the labels of the classes instead of their places."""
+    """Make the first output the labels of the classes instead of their places."""
     kinds = {"U": "STRING", "i": "INT64", "f": "DOUBLE", "b": "BOOL"}
     kind = getattr(onnx.TensorProto, kinds[classes.dtype.kind])
     values = [name.encode(errors="replace") if isinstance(name, str) else name for name in classes.tolist()]

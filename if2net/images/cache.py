@@ -38,14 +38,14 @@ class FeatureCache:
         self.unsaved: dict[bytes, np.ndarray] = {}  # not in the database, so that they are lost with the process
 
     def rows(self, digests: Collection[bytes]) -> Iterator[tuple[bytes, np.ndarray]]:
-        """Give the features of each digest that the cache holds, including those that other processes have added."""
+        """Yield the features of each digest that the cache holds, including those that other processes have added."""
         yield from ((digest, self.unsaved[digest]) for digest in digests if digest in self.unsaved)
         with self._warning_if_unusable(), closing(self._connect()) as database:
             database.execute(TABLE)
             for digest in digests:
-                found = database.execute("SELECT row, checksum FROM features WHERE digest = ?", [digest]).fetchone()
-                if found and isinstance(found[0], bytes) and found[1] == _checksum(digest, found[0]):
-                    yield digest, np.frombuffer(found[0], np.float32)
+                entry = database.execute("SELECT row, checksum FROM features WHERE digest = ?", [digest]).fetchone()
+                if entry and isinstance(entry[0], bytes) and entry[1] == _checksum(digest, entry[0]):
+                    yield digest, np.frombuffer(entry[0], np.float32)
 
     def add(self, rows: Mapping[bytes, np.ndarray]) -> None:
         """Store the features of each digest: all of them or, if the process is killed meanwhile, none."""

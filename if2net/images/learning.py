@@ -87,7 +87,7 @@ def learn_images(
 
     A frozen backbone turns each image into a vector of features, which the model learns as one task. The features are
     computed once and kept in the cache. The model remembers its backbone, in its file too. If anything is wrong, the
-    model stays as it was.
+    model is unchanged.
 
     Parameters
     ----------

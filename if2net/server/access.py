@@ -1,4 +1,4 @@
-"""Who may do what: hosts, origins, tokens, and the number of requests of a client."""
+"""Access to the service: hosts, origins, tokens, and the number of requests of a client."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from starlette.datastructures import Headers
 from if2net.server.refusal import Refusal
 from if2net.server.settings import Settings
 
-# Addresses that need no token: the page holds no data, and a proxy asks for the health.
+# Addresses that need no token: the page holds no data, and proxies check the health.
 OPEN = ("/", "/openapi.json", "/v2", "/v2/health/live", "/v2/health/ready")
-# Clients whose requests are counted. Of more, those are dropped that have not come for the longest time.
+# Clients whose requests are counted. Beyond that, the client whose last request is oldest is dropped.
 MOST_CLIENTS = 10_000
-# Seconds of requests that may come at once.
+# A client may send the requests of this many seconds at once.
 BURST = 2.0
 
 
 class Gate:
-    """Decides on each request before anything of it is read."""
+    """Accepts or refuses each request before its body is read."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -45,13 +45,13 @@ class Gate:
         self._check_token(headers, self.settings.write_token)
 
     def _check_host(self, host: str) -> None:
-        """Refuse names that are not ours: a foreign page can give its own name the address of this machine."""
+        """Refuse names of other servers: another site can point its own name to the address of this machine."""
         name = (urlsplit(f"//{host}").hostname or "").lower() if _is_host(host) else ""
         if name not in self.hosts and not _is_address(name):
-            raise Refusal(403, "The server is not known under this name; start it with --allowed-host NAME.")
+            raise Refusal(403, "The server is not known under this name; add it to the server's `allowed_hosts`.")
 
     def _check_origin(self, headers: Headers) -> None:
-        """Refuse changes that a page of another server asks a browser for."""
+        """Refuse changes that a browser sends for a page of another server."""
         origin = headers.get("origin")
         if origin is not None and origin.lower().partition("://")[2] != headers.get("host", "").lower():
             raise Refusal(403, "Changes from pages of other servers are refused; use the page of this server.")
@@ -69,7 +69,7 @@ class Gate:
             raise Refusal(403, "The token is wrong, or it does not allow this; use the one that the server shows.")
 
     def _check_rate(self, client: str) -> None:
-        """Count requests in a bucket that fills steadily, and refuse those that find it empty."""
+        """Refuse requests beyond the rate of a client. A token bucket allows short bursts."""
         rate, now = self.settings.requests_per_second, time.monotonic()
         if rate <= 0:
             return

@@ -1,4 +1,4 @@
-"""The routes of the service. Each reads its request, asks the desk, and answers."""
+"""The routes of the service. Each reads its request, calls the desk, and answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.service import Service
 from if2net.version import __version__
 
-# What a browser may do with the page: use its own files, the camera and this server, and nothing else.
+# The page may use its own files, the camera and this server, and nothing else.
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -42,8 +42,8 @@ SECURITY = {
     "Cache-Control": "no-store",
 }
 SENTENCES = {
-    404: "There is nothing at this address; /openapi.json lists what there is.",
-    405: "This address does not take this method; /openapi.json lists what there is.",
+    404: "There is nothing at this address; /openapi.json lists all addresses.",
+    405: "This address does not take this method; /openapi.json lists all methods.",
 }
 ERRORS: dict[int | str, dict[str, Any]] = {"default": {"model": schemas.Failure}}
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
@@ -68,7 +68,7 @@ register_url_convertor("label", _Label())
 
 
 def create_app(service: Service) -> ASGIApp:
-    """Return the application that answers for a service, which must have been started."""
+    """Return the web application of a service that has been started."""
     desk = Desk(service)
 
     @asynccontextmanager
@@ -336,21 +336,27 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": "The server made a mistake; its log has the details."}, 500)
+    return JSONResponse({"error": "An internal error occurred; the server's log has the details."}, 500)
 
 
 def _describe_tokens(app: FastAPI) -> None:
-    """Add the tokens to the OpenAPI document."""
-    document = app.openapi()
-    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    document["security"] = [{"token": []}]
+    """Add the tokens to the OpenAPI document, which is built when it is first asked for."""
+    build = app.openapi
+
+    def described() -> dict[str, Any]:
+        document = build()
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+        return document
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 # ---------------------------------------------------------------------- every request
 
 
 class Door:
-    """What happens to every request: the gate decides on it, it is counted, and one line about it is logged.
+    """Passes every request through the gate, counts it, and logs one line about it.
 
     The line has the method, the route, the status and the time, and nothing of the content.
     """
@@ -376,7 +382,7 @@ class Door:
         try:
             headers = Headers(scope=scope)
             self.gate.check(scope["method"], scope["path"], headers, (scope.get("client") or ("",))[0])
-            self.desk.intake.announce(headers.get("content-length"))
+            self.desk.intake.check_length(headers.get("content-length"))
             await self.app(scope, receive, answer)
         except Refusal as error:
             await JSONResponse({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)

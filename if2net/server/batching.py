@@ -1,4 +1,4 @@
-"""Requests that wait are computed together. Without a load, none waits for others."""
+"""Waiting requests are computed together. A request that comes alone does not wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Batches(Generic[Item, Result]):
-    """Calls a function with the items that wait. The coroutines of one event loop share it.
+    """Calls a function with all waiting items. The coroutines of one event loop share it.
 
     Parameters
     ----------
@@ -52,10 +52,10 @@ class Batches(Generic[Item, Result]):
                 items = [item for item, _ in batch]
                 try:
                     results = await loop.run_in_executor(self.executor, self.function, items)
-                except Exception as error:  # a mistake in the function must not leave requests without an answer
+                except Exception as error:  # an error in the function must not leave requests without an answer
                     results = [error] * len(items)
                 for (_, future), result in zip(batch, results, strict=True):
-                    if future.done():  # its client has gone
+                    if future.done():  # its client has disconnected
                         continue
                     if isinstance(result, Exception):
                         future.set_exception(result)

@@ -55,7 +55,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Known:
-    """What the model knows already, which decides how a table is read."""
+    """The features and classes of the model, which decide how a table is read."""
 
     feature_names: Sequence[str] | None
     classes: Sequence[Any]
@@ -64,7 +64,7 @@ class Known:
 def parse_samples(
     kind: str, body: bytes, query: Mapping[str, str], settings: Settings, known: Known, *, labelled: bool
 ) -> Samples:
-    """Return the samples of a body of this content type, with labels if they are asked for."""
+    """Return the samples of a body of this content type, with labels if `labelled`."""
     name = kind.partition(";")[0].strip().lower()
     if name == JSON:
         samples = _of_json(body, labelled)
@@ -99,7 +99,7 @@ def parse_json(body: bytes) -> Any:
 
 def _check_length(body: bytes) -> None:
     if len(body) > LONGEST_TEXT:
-        raise Refusal(413, f"JSON and CSV may have {LONGEST_TEXT >> 20} MB at most; send the samples in parts.")
+        raise Refusal(413, f"JSON and CSV may have at most {LONGEST_TEXT >> 20} MB; send the samples in parts.")
 
 
 def parse_rows(value: Any) -> np.ndarray:
@@ -113,7 +113,7 @@ def parse_rows(value: Any) -> np.ndarray:
 def array_of_numbers(value: list[Any]) -> np.ndarray | None:
     """Return a list of numbers, or of such lists of one length, as an array; None if it is something else.
 
-    NumPy gives each text the room of the longest one, so a small body of texts would fill the memory.
+    NumPy stores each text in the size of the longest one, so a small body of texts could fill the memory.
     """
     for row in value if value and isinstance(value[0], list) else [value]:
         if not isinstance(row, list) or not set(map(type, row)) <= {int, float}:
@@ -147,7 +147,7 @@ def _of_json(body: bytes, labelled: bool) -> Samples:
 
 
 def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 # ---------------------------------------------------------------------- CSV
@@ -165,7 +165,7 @@ def _of_csv(body: bytes, label: str | None, known: Known, labelled: bool) -> Sam
             400, "The table must have a line with the names of the columns, then one per sample."
         ) from error
     if len(names) > MOST_COLUMNS or len(set(names)) < len(names):
-        raise Refusal(422, f"The columns must have different names, and be {MOST_COLUMNS:,} at most.")
+        raise Refusal(422, f"The columns must have different names, and there may be at most {MOST_COLUMNS:,}.")
     for number, line in enumerate(table, 1):
         if len(line) != len(names):
             raise Refusal(422, f"Row {number:,} has {len(line)} cells, but there are {len(names)} columns.")
@@ -193,7 +193,7 @@ def _number(text: str, row: int, column: str) -> float:
             return float(text)
     except ValueError:
         pass
-    raise Refusal(422, f"Row {row:,} of the column {column[:50]!r} holds {text[:50]!r}, which is no number.")
+    raise Refusal(422, f"Row {row:,} of the column {column[:50]!r} holds {text[:50]!r}, which is not a number.")
 
 
 def _with_numbers(labels: list[str], classes: Sequence[Any]) -> list[Any]:
@@ -229,9 +229,10 @@ def _of_form(kind: str, body: bytes, settings: Settings, known: Known) -> Sample
             raise Refusal(422, f"The field {part.name[:50]!r} is unknown; use files, label, labels, top and unknown.")
     digest.update(json.dumps([one_label, labels]).encode())
     samples.digest = digest.digest()
-    given = labels or ([one_label] * len(samples.pictures) if one_label is not None else None)
-    if given:
-        samples.labels = _with_numbers(given, known.classes or ["text"])
+    if not labels and one_label is not None:
+        labels = [one_label] * len(samples.pictures)
+    if labels:
+        samples.labels = _with_numbers(labels, known.classes or ["text"])
     return samples
 
 
@@ -311,7 +312,7 @@ def _checked(labels: Any, count: int, settings: Settings) -> list[Label]:
 
 
 def check_label(label: Any, settings: Settings) -> None:
-    """Refuse what cannot be the name of a class."""
+    """Refuse a label that cannot be the name of a class."""
     if not isinstance(label, str | int | float) or (isinstance(label, float) and not math.isfinite(label)):
         raise Refusal(422, "A label must be text or a number.")
     if isinstance(label, str) and not (label.strip() and len(label) <= settings.label_length):

@@ -1,4 +1,4 @@
-"""Changes of a model: what a request asks for, and what the log keeps of it."""
+"""Changes of a model, as requests ask for them and as the log stores them."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Change:
     undoes : int or None
         The position of the change that this one takes back.
     logged : bool
-        Whether its entry in the log is enough to make it again. If it is not, it is in two snapshots of the model
-        before it is answered.
+        Whether its entry in the log is enough to repeat it. Otherwise two snapshots of the model contain it before
+        it is answered.
     """
 
     operation: str
@@ -74,19 +74,19 @@ class Change:
             elif self.operation == MERGE and self.model is not None:
                 net.merge(self.model)
             else:
-                raise InputError(f"The log does not hold what is needed for the operation {self.operation!r}.")
+                raise InputError(f"The log does not have the content of the operation {self.operation!r}.")
         # Warnings of other threads may be among them.
         return [str(notice.message) for notice in notices if issubclass(notice.category, RepeatedSamplesWarning)]
 
     def inverse(self, position: int) -> Change | None:
-        """Return the change that takes this one back, whose position is given; None if there is none."""
+        """Return the change that takes back this one, at `position`; None if it cannot be taken back."""
         if self.operation not in INVERSE or not self.logged:
             return None
         labels = self.labels[::-1] if self.operation == RENAME else self.labels
         return replace(self, operation=INVERSE[self.operation], labels=labels, undoes=position, feature_names=None)
 
     def content(self) -> tuple[str, bytes | None]:
-        """Return it for the log: as JSON, and the bytes of the features."""
+        """Return the change for the log: as JSON, and the bytes of the features."""
         facts: dict[str, Any] = {"labels": self.labels, "feature_names": self.feature_names}
         if self.features is None or not self.logged:
             return json.dumps(facts), None
@@ -97,7 +97,7 @@ class Change:
     def of_content(
         cls, operation: str, samples: int, undoes: int | None, logged: bool, text: str, features: bytes | None
     ) -> Change:
-        """Return the change that the log holds."""
+        """Return the change with this content in the log."""
         facts, rows = json.loads(text), None
         if features is not None:
             rows = np.frombuffer(features, facts["dtype"]).reshape(samples, -1)

@@ -1,6 +1,6 @@
-"""Connections: a request must arrive in time, and what it has besides its body must be small.
+"""Connections with limits on the time and the size of the head of a request.
 
-uvicorn waits for the head of a request for ever, and keeps all of it in memory.
+uvicorn waits forever for the head of a request, and keeps all of it in memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Connection(HttpToolsProtocol):
 
     @classmethod
     def waiting(cls, seconds: float) -> type[Connection]:
-        """Return connections that wait this long for a head. uvicorn takes a class, without arguments."""
+        """Return a class of connections that wait this long for a head: uvicorn takes a class, without arguments."""
         return type(cls.__name__, (cls,), {"seconds": seconds})
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -69,7 +69,7 @@ class Connection(HttpToolsProtocol):
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(HTTPStatus.BAD_REQUEST, "This is not a request of HTTP; check the client.")
+        self._refuse(HTTPStatus.BAD_REQUEST, "This is not an HTTP request; check the client.")
 
     def _wait(self) -> None:
         if self._timer is None:

@@ -1,4 +1,4 @@
-"""Between the routes and the model: bodies become samples, samples become features, features are asked or learned."""
+"""Between the routes and the model: bodies become samples and features, which are predicted or learned."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from if2net.server.service import ChangeRequest, Published, Service
 
 # Larger bodies are parsed in another thread, one at a time, so that they neither delay others nor fill the memory.
 LARGE_BODY = 1 << 16
-# Pictures whose features are computed before others have their turn, per thread.
+# Pictures per thread whose features are computed before the next request is served.
 PICTURES = 8
 LONGEST_KEY = 200
 
@@ -92,7 +92,7 @@ class Desk:
         if self._pictures is None:
             raise Refusal(422, "This model takes rows of numbers, not pictures; send them as JSON or CSV.")
         results: list[np.ndarray | str] = []
-        for start in range(0, len(samples), self._share):  # after each part, others have their turn
+        for start in range(0, len(samples), self._share):  # other requests are served between the parts
             results += await self._pictures(samples.pictures[start : start + self._share])
         rows = [row for row in results if not isinstance(row, str)]
         left_out = [
@@ -114,8 +114,8 @@ class Desk:
             return decode_image(picture[1], picture[0] or "The picture", framing, self.settings.pixels)
 
         pictures = [picture for request in requests for picture in request]
-        found = (row for batch in compute(pictures, extractor, self._pool, read) for row in batch)
-        rows = iter(list(found))
+        batches = compute(pictures, extractor, self._pool, read)
+        rows = iter([row for batch in batches for row in batch])
         return [[next(rows) for _ in request] for request in requests]
 
     # ------------------------------------------------------------------ predicting
@@ -123,13 +123,13 @@ class Desk:
     async def predict(self, rows: np.ndarray, unknown: float | None = None) -> tuple[Published, Predicted]:
         """Predict samples with one published model."""
         published = self.service.published
-        published.asked()
+        published.learned()
         if unknown is not None:
             if not published.has_novelty:
                 published = await self._with_novelty()
             published.check_unknown(unknown)
         most = ROWS["cpu"]
-        parts = [  # after each part, others have their turn
+        parts = [  # other requests are served between the parts
             await self._answers(Question(published, rows[start : start + most], unknown))
             for start in range(0, len(rows), most)
         ]

@@ -1,4 +1,4 @@
-"""Reading bodies: no more bytes than the limits allow, and no longer than they may take."""
+"""Reading bodies, within limits on their size and on the time to arrive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_DIGITS = 18
 
 
 def whole_number(text: str) -> int | None:
-    """Return a length that a header gives; None if it is none.
+    """Return the length in a header; None if the text is not a length.
 
     >>> whole_number("98"), whole_number("-1")
     (98, None)
@@ -33,7 +33,7 @@ class Intake:
 
     @asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytes]:
-        """Give the body of a request. It counts until the block ends."""
+        """Yield the body of a request. It counts towards the limit until the block ends."""
         content = bytearray()
         try:
             try:
@@ -50,8 +50,8 @@ class Intake:
         finally:
             self._bytes -= len(content)
 
-    def announce(self, length: str | None) -> None:
-        """Refuse a body by its announced length, before any of it is read."""
+    def check_length(self, length: str | None) -> None:
+        """Refuse a body that is too long according to its header, before any of it is read."""
         if length is not None and (size := whole_number(length)) is not None:
             self._check(size)
 
@@ -60,4 +60,4 @@ class Intake:
         if length > most:
             raise Refusal(413, f"The body is larger than {most / 2**20:,.0f} MB; send the samples in parts.")
         if self._bytes > self.settings.bodies_bytes:
-            raise Refusal(503, "Too much arrives at once; try again in a moment.", {"Retry-After": "1"})
+            raise Refusal(503, "Too much data arrives at once; try again in a moment.", {"Retry-After": "1"})

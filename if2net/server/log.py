@@ -1,7 +1,7 @@
 """The log of changes: an SQLite database beside the model file.
 
 A change is in the log, on the disk, before it is answered. A start after a crash takes the model file, which is a
-snapshot, and makes the changes again that came after it. The features of changes that two snapshots contain are
+snapshot, and repeats the changes that came after it. The features of changes that two snapshots contain are
 removed from the log. Keys and answers stay longer, so that a retry is recognised.
 """
 
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Logged:
-    """A change in the log, without its content, and whether that is still there."""
+    """A change in the log, without its content, and whether the log still has that."""
 
     position: int
     time: float
@@ -86,7 +86,7 @@ class Log:
     Attributes
     ----------
     id : str
-        A name that the snapshots carry, so that the log of another model is not mixed up with it.
+        A name that is also in the snapshots, so that the logs of two models are not confused.
     first : int
         The position before its first change.
     begins_empty : bool
@@ -100,7 +100,7 @@ class Log:
             new = not path.exists()
             pages = _committed_pages(Path(f"{path}-wal"))
             self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            # Each commit reaches the disk before it returns, and what is deleted is overwritten.
+            # Each commit reaches the disk before it returns, and deleted content is overwritten.
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
                 self._database.execute(f"PRAGMA {setting}")
             self._keep_lost(pages)
@@ -117,7 +117,7 @@ class Log:
             self.begins_empty = bool(self._fact("begins_empty"))
 
     def _keep_lost(self, pages: int) -> None:
-        """Say that changes are lost, and keep a copy, if SQLite passes over commits behind a damaged page."""
+        """Report that changes are lost, and keep a copy, if SQLite skips commits behind a damaged page."""
         read = self._database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
         if pages and read < pages:
             copy = Path(f"{self.path}-wal.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
@@ -135,12 +135,12 @@ class Log:
         self._database.close()
 
     def check(self) -> None:
-        """Raise an error if there is damage, such as in an index, that only a later request would meet."""
+        """Raise an error if there is damage, such as in an index, that would only fail a later request."""
         self.latest(1)
         with self._lock, _explaining(self.path):
-            found = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
-        if found != "ok":
-            raise DamagedLogError(f"The log {self.path} is damaged ({found}).")
+            report = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if report != "ok":
+            raise DamagedLogError(f"The log {self.path} is damaged ({report}).")
 
     # ------------------------------------------------------------------ changes
 
@@ -170,7 +170,7 @@ class Log:
                 self._database.execute(f"INSERT INTO changes ({', '.join(row)}) VALUES ({places})", row)
 
     def after(self, position: int) -> Iterator[tuple[int, Change]]:
-        """Give the changes after this position, in order. It ends at one that cannot be read, with a message."""
+        """Yield the changes after this position, in order. A damaged change raises an error."""
         columns = ", ".join((*CHECKED, "features", "checksum"))
         query = f"SELECT {columns} FROM changes WHERE position > ? ORDER BY position LIMIT 1"
         while True:
@@ -200,8 +200,8 @@ class Log:
 
     def change(self, position: int) -> Change:
         """Return the change at a position, with its features."""
-        found, change = next(self.after(position - 1))
-        assert found == position
+        place, change = next(self.after(position - 1))
+        assert place == position
         return change
 
     def latest(self, limit: int) -> list[Logged]:
@@ -237,7 +237,7 @@ class Log:
 
     @property
     def oldest_key(self) -> float | None:
-        """The time of the oldest change that the log knows."""
+        """The time of the oldest change in the log."""
         return self._oldest("SELECT time FROM changes ORDER BY position LIMIT 1")
 
     def _oldest(self, query: str) -> float | None:
@@ -262,10 +262,10 @@ class Log:
             return int(self._fact(name))
 
     def fold(self, position: int, previous: int, keep_seconds: float, key_days: float) -> None:
-        """Note two snapshots, and remove what is no longer needed.
+        """Record two snapshots, and remove content that is no longer needed.
 
         Features and labels of changes that both snapshots contain go after `keep_seconds`, and the rest of such a
-        change goes after `key_days`. What is removed is overwritten, also in SQLite's own log.
+        change goes after `key_days`. Removed content is overwritten, also in SQLite's own log.
         """
         now = time.time()
         with _explaining(self.path):
@@ -314,8 +314,8 @@ def _checksum(values: Sequence[Any], features: bytes | None) -> bytes:
 def _committed_pages(path: Path) -> int:
     """Return the number of pages of SQLite's own log up to its last commit, by the headers of the pages alone.
 
-    SQLite silently passes over everything behind a page with a wrong checksum. The part behind the last commit is
-    what a killed process had not finished, and older pages have other salts.
+    SQLite silently skips everything behind a page with a wrong checksum. Pages behind the last commit belong to the
+    unfinished work of a killed process, and older pages have other salts.
     """
     if not path.is_file():
         return 0

@@ -1,4 +1,4 @@
-"""Samples that were predicted, for a while, so that they can be learned by their ids."""
+"""Samples that were predicted recently, so that they can be learned by their ids."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """What `/metrics` shows. Labels of classes and contents never appear."""
+    """The numbers at `/metrics`. Names of classes and contents of requests never appear."""
 
     def __init__(self, service: Service) -> None:
         self.registry = CollectorRegistry()

@@ -30,7 +30,7 @@ class Predicted:
     is_unknown: np.ndarray
 
     def best(self, labels: Sequence[Any], top: int) -> list[dict[str, Any]]:
-        """Return the prediction of each sample, as the answer has it."""
+        """Return the prediction of each sample, in the form of the answer."""
         order = (-self.probabilities).argsort(axis=1, kind="stable")[:, :top]
         values = np.take_along_axis(self.probabilities, order, axis=1).round(6).tolist()
         predictions = []
@@ -61,7 +61,7 @@ def predict(questions: list[Question]) -> list[Predicted | Exception]:
 
 def _together(group: list[Question]) -> list[Predicted]:
     published, unknown = group[0].published, group[0].unknown
-    net = published.asked()
+    net = published.learned()
     rows = group[0].rows if len(group) == 1 else np.concatenate([question.rows for question in group])
     probabilities = net.probabilities(rows).cpu().numpy()
     if unknown is None:

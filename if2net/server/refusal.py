@@ -1,4 +1,4 @@
-"""Requests that are refused: a status of HTTP, and a sentence that says what to do."""
+"""Refused requests: an HTTP status, and a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Refusal(Exception):
 
 
 def refusal_of(error: Exception, status: int = 422) -> Refusal:
-    """Return an error of if2net as a refusal: of the disk, or, with this status, of the request."""
+    """Return an error of if2net as a refusal: 507 if the disk is the cause, otherwise this status."""
     if isinstance(error, Refusal):
         return error
     if isinstance(error, OutputError) or isinstance(error.__cause__, OutputError):

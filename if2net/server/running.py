@@ -18,7 +18,7 @@ from if2net.server.connection import Connection
 from if2net.server.service import Service
 from if2net.server.settings import Settings
 
-# Seconds for requests that are being answered when the server is told to stop.
+# Seconds for the requests in progress when the server stops.
 LAST_SECONDS = 30
 
 
@@ -60,8 +60,8 @@ def serving(path: str | os.PathLike[str], settings: Settings | None = None) -> I
 
 
 def run(path: Path, settings: Settings, show: Callable[[str], None]) -> None:
-    """Serve a model until the process is told to stop. `show` receives the address when requests are answered."""
-    # uvicorn ends in good order, and then raises the signal again, which must not end the process before the service.
+    """Serve a model until the process gets a signal. `show` receives the address when the server is ready."""
+    # uvicorn shuts down and raises the signal again, which must not end the process before the service has stopped.
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     with _prepared(path, settings, show) as (server, bound, _):
         server.run(sockets=[bound])
@@ -93,7 +93,7 @@ def _prepared(
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it answers."""
+    """A server that calls a function when it is ready."""
 
     def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
         super().__init__(config)
@@ -106,7 +106,7 @@ class _Server(uvicorn.Server):
 
 
 def _bound(settings: Settings) -> socket.socket:
-    """Take the port before the model is loaded, so that a port in use is noticed at once."""
+    """Bind the port before the model is loaded, so that a port in use fails at once."""
     try:
         info = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(*info[:3])  # without the protocol, asyncio leaves out TCP_NODELAY: 40 ms per answer
@@ -115,7 +115,7 @@ def _bound(settings: Settings) -> socket.socket:
     except OSError as error:
         raise OutputError(
             f"The server cannot listen at {settings.host} port {settings.port} ({error.strerror}); choose another "
-            "--host or --port."
+            "`host` or `port`."
         ) from error
     return bound
 

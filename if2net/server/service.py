@@ -1,4 +1,4 @@
-"""The model in memory: one thread changes it, and any number predict with the last one that is published.
+"""The model in memory: one thread changes it, and any number of threads predict with the last published one.
 
 A change is made, solved, written to the log and published, in this order, and only then answered. Predictions use the
 published model, which never changes, so they do not wait for learning.
@@ -38,9 +38,9 @@ from if2net.server.store import Store
 
 # Samples that are learned before the next model is published.
 GROUP_SAMPLES = 4096
-# Changes that are searched for one that can be taken back.
+# The latest changes, among which undo looks for one to take back.
 MOST_UNDONE = 1000
-# Seconds between two looks at the file of a model that is only read.
+# Seconds between two checks of the file of a model that is only read.
 FOLLOW_SECONDS = 1.0
 # The niceness of the thread that learns: predictions go first, but learning goes on under a full load.
 NICE = 5
@@ -50,7 +50,7 @@ logger = logging.getLogger("if2net.server")
 
 @dataclass(frozen=True)
 class Published:
-    """A model that answers. It never changes.
+    """A model that predicts. It never changes.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class Published:
     classes : list of (label, int)
         The classes, sorted, with their numbers of samples.
     has_novelty : bool
-        Whether it can tell unknown samples.
+        Whether it can recognise unknown samples.
     dtype : str
         The precision of its samples.
     takes_pixels : bool
-        Whether its rows are pictures themselves.
+        Whether its rows are the pixels of pictures.
     """
 
     net: IF2Net | None
@@ -91,16 +91,16 @@ class Published:
         classes = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
         return cls(net._present(), version, classes, net.samples, features, names, novelty, *kind)
 
-    def asked(self) -> IF2Net:
+    def learned(self) -> IF2Net:
         """Return the model, or refuse because it has learned nothing."""
         if self.net is None:
             raise Refusal(409, "The model has learned nothing yet; teach it some samples first.")
         return self.net
 
     def check_unknown(self, share: float) -> None:
-        """Refuse to tell unknown samples if too few samples were held out for it."""
+        """Refuse to recognise unknown samples if too few samples were held out for it."""
         try:
-            self.asked()._with_novelty()[1].limit(share)
+            self.learned()._with_novelty()[1].limit(share)
         except IF2NetError as error:
             raise refusal_of(error, 409) from error
 
@@ -156,7 +156,7 @@ class Service:
             self._store = Store(self.path, self.settings, self._new)
             net = self._store.open()
             if net.predicts_only:
-                raise InputError(f"{self.path} only predicts; serve it with --read-only.")
+                raise InputError(f"{self.path} only predicts; set `read_only` to serve it.")
             self._find_backbone(net)
             self._net = net
             self._publish()
@@ -229,9 +229,9 @@ class Service:
         return None if known is None else _same_answer(known, digest)
 
     def derive_novelty(self) -> Published:
-        """Publish a model that can tell unknown samples, now and from now on; in the thread that learns."""
+        """Publish a model that can recognise unknown samples, and go on doing so; in the thread that learns."""
         if not self.published.has_novelty:
-            self.published.asked()
+            self.published.learned()
             self.published = Published.of(self._net, self.published.version, novelty=True)
             self._wants_novelty = True
         return self.published
@@ -273,7 +273,7 @@ class Service:
                 _resolve(future, function)
             try:
                 self._store.save_if_due(self._net)
-            except Exception as error:  # the log goes on; the next attempt comes later
+            except Exception as error:  # the log has the changes, and the next attempt comes later
                 logger.error("A snapshot could not be written: %s", error)
 
     def _write(self, group: list[Job]) -> None:
@@ -346,18 +346,20 @@ class Service:
             try:
                 self._net = self._store.again()
                 if self._net.log is not None and self._net.log["position"] > self.published.version:
-                    self._publish()  # the disk has a change whose last step failed
+                    self._publish()  # the change was written, and a later step failed
             except Exception:
                 logger.exception("The server could not return to its last state.")
                 self._is_broken = True
         if isinstance(error, NumericalError) and len(group) > 1:
-            for job in group:  # one of them is to blame
+            for job in group:  # one of them is the cause
                 if not job[1].done():
                     self._write([job])
             return
         if not isinstance(error, IF2NetError | Refusal):
             logger.error("A change failed.", exc_info=error)
-            error = Refusal(500, "The server made a mistake, and nothing was changed; its log has the details.")
+            error = Refusal(
+                500, "An internal error occurred, and nothing was changed; the server's log has the details."
+            )
         for _, future in group:
             if not future.done():
                 future.set_exception(refusal_of(error))
@@ -403,11 +405,11 @@ class Service:
     def _find_backbone(self, net: IF2Net) -> None:
         """Load the network that turns pictures into features, if the model takes pictures."""
         if self.settings.rows and net.backbone is not None:
-            raise InputError(f"{self.path} takes pictures; leave --rows out.")
+            raise InputError(f"{self.path} takes pictures; leave `rows` out.")
         is_new = net.encoder is None and net.backbone is None
         if net.backbone is None and (self.settings.rows or not is_new):
             if self.settings.backbone is not None:
-                raise InputError("This model takes rows of numbers, so it has no backbone; leave --backbone out.")
+                raise InputError("This model takes rows of numbers, so it has no backbone; leave `backbone` out.")
             return
         chosen = self.settings.backbone or (_default_backbone() if is_new else None)
         if self.extractor is None:
@@ -473,7 +475,7 @@ def _same_answer(known: tuple[bytes, dict[str, Any]], digest: bytes) -> dict[str
 
 
 def _begun() -> Future[Any]:
-    """Return a future that a client who has gone cannot cancel: its change is made all the same."""
+    """Return a future that cannot be cancelled: the change of a client that disconnects is still made."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future

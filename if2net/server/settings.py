@@ -17,10 +17,10 @@ class Settings:
     False
     """
 
-    # Who is let in.
+    # Access.
     host: str = "127.0.0.1"
     port: int = 8000
-    allowed_hosts: tuple[str, ...] = ()  # names by which the service is called, besides localhost and addresses
+    allowed_hosts: tuple[str, ...] = ()  # names of the service, besides localhost and addresses
     trusted_proxies: tuple[str, ...] = ()  # whose X-Forwarded-For header names the client
     write_token: str | None = None
     read_token: str | None = None

@@ -1,8 +1,8 @@
 """The model on the disk: snapshots, and the log of the changes since then.
 
 The snapshot is the model file itself, and the snapshot before it is kept beside it. Each names the position of the
-last change that it contains. So a crash at any moment loses nothing that was answered, and neither does one damaged
-snapshot.
+last change that it contains. Therefore neither a crash at any moment nor one damaged snapshot loses a change that was
+answered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from if2net.learner import IF2Net
 from if2net.server.log import DamagedLogError, Entry, Log
 from if2net.server.settings import Settings
 
-# Free space that must be left beside a change, for the log's own needs.
+# Free space that must remain after a change, for the log itself.
 SPARE_BYTES = 4 << 20
 
 logger = logging.getLogger("if2net.server")
@@ -34,7 +34,7 @@ class Store:
     path : Path
         The model file, which need not exist yet.
     new : callable
-        Makes an empty model.
+        Creates an empty model.
     """
 
     def __init__(self, path: Path, settings: Settings, new: Callable[[], IF2Net]) -> None:
@@ -85,7 +85,7 @@ class Store:
         return net
 
     def again(self) -> IF2Net:
-        """Return the model as the disk has it, after a change that could not be written."""
+        """Return the model from the disk, after a change that could not be written."""
         net, _ = self._snapshot(self.log)
         self._replay(net)
         return net
@@ -119,7 +119,7 @@ class Store:
             if log is not None and not self._can_begin_empty(log):
                 raise ModelFileError(
                     f"{self.path} is missing, and {self.log_path} belongs to it. Put the model back, or move the log "
-                    "away to begin anew."
+                    "away to start again."
                 )
             return (self.new() if log is None else self._empty(log)), False
         try:
@@ -132,7 +132,7 @@ class Store:
             return net, True
 
     def _earlier(self, log: Log | None) -> IF2Net | None:
-        """Return the model of before the damaged snapshot, if the log has all changes since then."""
+        """Return the model before the damaged snapshot, if the log has all changes since then."""
         kept = kept_file(self.path)
         if log is None:
             return None
@@ -154,14 +154,14 @@ class Store:
         return net
 
     def _begin_log(self, net: IF2Net) -> None:
-        """Begin a log for a model that has none, or another one. The number of the version goes on."""
+        """Begin a log for a model without one, or with that of another model. Version numbers continue."""
         position = net.log["position"] if net.log is not None else 0
         self.log = Log(self.log_path, position, begins_empty=net.encoder is None)
         net.log = {"id": self.log.id, "position": position}
         self.save(net)
 
     def _replay(self, net: IF2Net, skipped: frozenset[int] | set[int] = frozenset()) -> None:
-        """Make the changes again that came after a snapshot."""
+        """Repeat the changes that came after a snapshot."""
         assert net.log is not None
         skipped = self.log.restored(net.log["position"]) | skipped
         for position, change in self.log.after(net.log["position"]):
@@ -176,7 +176,7 @@ class Store:
             net.log = {"id": self.log.id, "position": position}
 
     def _set_aside(self, paths: Sequence[Path], error: IF2NetError) -> None:
-        """Keep a damaged file under another name, and say so."""
+        """Keep a damaged file under another name, and log it."""
         stamp = time.strftime("%Y%m%d-%H%M%S")
         for path in paths:
             for part in self._log_files(path):
@@ -204,11 +204,11 @@ class Store:
         self.unsaved_samples += sum(entry.change.samples for entry in entries)
         if not all(entry.change.logged for entry in entries):
             self.save(net, twice=True)
-        elif not self.path.exists():  # from now on, the file names the settings and the backbone
+        elif not self.path.exists():  # the file has the settings and the backbone
             self.save(net)
 
     def save(self, net: IF2Net, *, twice: bool = False, keep_seconds: float | None = None) -> None:
-        """Write a snapshot. Written twice, it is also the one that is kept beside it."""
+        """Write a snapshot; if `twice`, also as the earlier snapshot that is kept beside it."""
         keep_seconds = self.settings.keep_seconds if keep_seconds is None else keep_seconds
         self.saved_at = time.monotonic()
         assert net.log is not None
@@ -220,7 +220,7 @@ class Store:
         self.unsaved_samples = 0
 
     def save_if_due(self, net: IF2Net) -> None:
-        """Write a snapshot if the model has changed, or if the log holds something for too long."""
+        """Write a snapshot if the model has changed, or if the log has content that is too old."""
         assert net.log is not None
         waited = time.monotonic() - self.saved_at >= self.settings.snapshot_seconds
         if self.unsaved_samples < self.settings.snapshot_samples and not waited:

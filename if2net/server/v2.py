@@ -1,4 +1,4 @@
-"""The Open Inference Protocol, version 2, as KServe and Triton clients speak it: JSON, and tensors in binary form."""
+"""The Open Inference Protocol, version 2, of KServe and Triton: JSON, and tensors in binary form."""
 
 from __future__ import annotations
 

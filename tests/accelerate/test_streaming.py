@@ -181,7 +181,7 @@ def test_values_too_far_from_the_first_data_are_refused_in_a_stream(new_learner,
 
 @pytest.mark.usefixtures("streaming")
 def test_a_bad_stream_leaves_a_wide_learner_unchanged(new_learner, digits, unchanged, monkeypatch):
-    monkeypatch.setattr(analytic, "WIDE", 10)
+    monkeypatch.setattr(analytic, "UPDATE_WIDTH", 10)
     X, y = digits[0][:300], digits[1][:300]
     bad = X.copy()
     bad[299, 3] = np.nan

@@ -17,6 +17,7 @@ def running_ray():
         object_store_memory=80_000_000,
         logging_level="ERROR",
         log_to_driver=False,
+        _system_config={"worker_niceness": 0},  # other tests must not keep its workers from the cores
     )
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield

@@ -2,13 +2,12 @@
 
 import csv
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import checked_answer, if2net
+from processes import Command
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
@@ -243,15 +242,13 @@ def test_two_processes_that_learn_at_once_lose_nothing(folder, tmp_path):
     """The first one is stopped where it has read the model, and continues when the second one waits."""
     model = tmp_path / "digits.if2"
     model.write_bytes((folder / "digits.if2").read_bytes())
-    first = learning(STOPPED, model, folder / "new.parquet")
+    first = Command("learn", model, folder / "new.parquet", before=STOPPED)
     assert first.stdout.readline() == "read\n"
     with pytest.raises(IF2NetError, match=f"is in use by process {first.pid} on "):
         if2net("learn", model, folder / "old.csv", "--no-wait")
-    second = learning("", model, folder / "old.csv", "--force")
+    second = Command("learn", model, folder / "old.csv", "--force")
     assert f"Waiting for process {first.pid} on " in second.stderr.readline()
-    first.communicate("go on\n")
-    second.communicate()
-    assert (first.returncode, second.returncode) == (0, 0)
+    assert first.finish("go on\n").returncode == second.finish().returncode == 0
     assert load(model).learner_.samples == 901 + 896 + 901
     assert [path.name for path in tmp_path.iterdir() if path != kept_file(model)] == ["digits.if2"]
 
@@ -265,13 +262,6 @@ def stop(*arguments):
     return learn(*arguments)
 IF2Net.learn = stop
 """
-
-
-def learning(before, *words):
-    """Start `if2net learn` in a process of its own, after some other code."""
-    code = f"{before}\nfrom if2net.cli import main\nmain()"
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen([sys.executable, "-c", code, "learn", *words], text=True, **pipes)
 
 
 def test_npy_files_are_learned_with_the_labels_in_another_file(digits, tmp_path):

@@ -12,7 +12,7 @@ WIDE = 200
 
 @pytest.fixture(autouse=True)
 def _narrow_layers_count_as_wide(monkeypatch):
-    monkeypatch.setattr("if2net.decision.row_space.WIDE", WIDE)
+    monkeypatch.setattr("if2net.decision.row_space.NO_COPY_WIDTH", WIDE)
 
 
 def counted(task, samples, width=WIDE + 200, **settings):

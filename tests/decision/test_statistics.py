@@ -4,7 +4,7 @@ import pytest
 import torch
 from layers import counted
 
-from if2net.decision.statistics import TOGETHER, WIDE, Statistics, one_hot
+from if2net.decision.statistics import NO_COPY_WIDTH, TOGETHER, Statistics, one_hot
 from if2net.decision.symmetric import BLOCK, symmetric, symmetric_product
 
 WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
@@ -137,7 +137,7 @@ def test_taking_out_statistics_undoes_merging_them(task):
     assert_counts(statistics, V[15:], y[15:], 3)
 
 
-@pytest.mark.parametrize("width", [3, WIDE])
+@pytest.mark.parametrize("width", [3, NO_COPY_WIDTH])
 def test_single_samples_count_after_tens_of_millions(width):
     """Samples of ones, added one by one to float32 sums that a single one no longer changes."""
     before = 2**25

@@ -18,7 +18,7 @@ def factorised(monkeypatch):
         alphas.append(alpha)
         return original(G, alpha)
 
-    monkeypatch.setattr(analytic, "WIDE", 10)
+    monkeypatch.setattr(analytic, "UPDATE_WIDTH", 10)
     monkeypatch.setattr(analytic, "factor", recording)
     return alphas
 

@@ -11,13 +11,17 @@ from pathlib import Path
 import pytest
 
 import if2net
-from if2net import cluster, errors, export
+from if2net import IF2Net, cluster, errors, export, server
 
 ROOT = Path(__file__).parents[2]
+# Members of IF2Net for the rest of the package, such as the cluster and the service.
+INTERNAL = {"tensors", "frozen_tensors", "solved_tensors", "restore", "labels", "encoder", "tweaks", "decision"}
 PUBLIC = {
     *(f"if2net.{name}" for name in if2net.__all__ if name[0] != "_"),
     *(f"if2net.cluster.{name}" for name in cluster.__all__),
     *(f"if2net.export.{name}" for name in export.__all__),
+    *(f"if2net.server.{name}" for name in server.__all__),
+    *(f"if2net.IF2Net.{name}" for name in vars(IF2Net) if name[0] != "_" and name not in INTERNAL),
     *(
         f"if2net.errors.{name}"
         for name, value in vars(errors).items()

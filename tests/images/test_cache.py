@@ -1,5 +1,4 @@
 import logging
-import multiprocessing
 import os
 import resource
 import signal
@@ -8,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from processes import forked
 
 from if2net.images.cache import FeatureCache
 from if2net.images.extraction import extract
@@ -65,10 +65,9 @@ def _write(folder, start, ready):
 
 
 def test_processes_that_write_at_once_lose_nothing_and_a_kill_leaves_whole_batches(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    events = [context.Event() for _ in range(2)]
+    events = [forked().Event() for _ in range(2)]
     writers = [
-        context.Process(target=_write, args=(tmp_path, 1000 * place, event)) for place, event in enumerate(events)
+        forked().Process(target=_write, args=(tmp_path, 1000 * place, event)) for place, event in enumerate(events)
     ]
     for writer in writers:
         writer.start()

@@ -1,9 +1,10 @@
-import multiprocessing
+import os
 import threading
 
 import numpy as np
 import pytest
 import torch
+from processes import forked
 
 from if2net.images.backbones.network import Network
 from if2net.images.cache import FeatureCache
@@ -162,15 +163,15 @@ def test_the_features_of_an_image_do_not_depend_on_its_batch(paths, network, ext
     assert len(rows) == len(paths) + 1
 
 
-def _extract_pixels(paths, queue):
-    found = extract(paths, load_extractor("pixels"))
-    queue.put(found.X.sum())
+def _extract_pixels(cache, paths, queue):
+    os.environ["IF2NET_CACHE"] = cache
+    queue.put(extract(paths, load_extractor("pixels")).X.sum())
 
 
 def test_two_processes_share_one_cache(paths):
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    processes = [context.Process(target=_extract_pixels, args=(paths, queue)) for _ in range(2)]
+    queue = forked().Queue()
+    arguments = os.environ["IF2NET_CACHE"], paths, queue
+    processes = [forked().Process(target=_extract_pixels, args=arguments) for _ in range(2)]
     for process in processes:
         process.start()
     sums = [queue.get(timeout=60) for _ in processes]

@@ -19,7 +19,7 @@ NARROW_FEATURES, WIDE_FEATURES = WIDE - 20, WIDE + 20
 
 @pytest.fixture(autouse=True)
 def small_sizes(monkeypatch):
-    monkeypatch.setattr(analytic, "WIDE", WIDE)
+    monkeypatch.setattr(analytic, "UPDATE_WIDTH", WIDE)
     monkeypatch.setitem(learner_module.COUNTING_BLOCK, "cpu", 40)
 
 

@@ -94,7 +94,7 @@ def test_the_size_of_the_blocks_does_not_change_the_result(new_learner, digits, 
 
 def test_a_wide_learner_learns_single_samples_in_place(new_learner, digits, monkeypatch):
     X, y = digits
-    monkeypatch.setattr(analytic, "WIDE", 10)
+    monkeypatch.setattr(analytic, "UPDATE_WIDTH", 10)
     one_by_one = new_learner().learn(X[:1000], y[:1000])
     for place in range(1000, 1010):
         one_by_one.learn(X[place : place + 1], y[place : place + 1])

@@ -5,7 +5,7 @@ import pytest
 
 from if2net.decision.analytic import MANY_CLASSES
 
-DATA = {"many": (400, 10), "few samples": (600, 3), "one sample each": (1000, 1), "most": (2000, 2)}
+DATA = {"many": (400, 10), "few samples": (600, 3), "one sample each": (1000, 1), "most": (1200, 2)}
 
 
 def made(classes, samples, seed=0):

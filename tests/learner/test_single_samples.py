@@ -10,7 +10,7 @@ from if2net.decision import analytic
 @pytest.fixture
 def streams(new_learner, digits, monkeypatch):
     """A learner that got 600 samples one by one, and one that got them at once."""
-    monkeypatch.setattr(analytic, "WIDE", 10)  # narrow layers would solve again for each sample
+    monkeypatch.setattr(analytic, "UPDATE_WIDTH", 10)  # narrow layers would solve again for each sample
     X, y = digits
     root = new_learner(width=150).learn(X[:200], y[:200])
     single = root.fork().learn(X[:250], y[:250])

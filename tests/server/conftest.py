@@ -1,7 +1,6 @@
 """Services in this process, and in processes of their own that can be killed."""
 
 import contextlib
-import multiprocessing
 import socket
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
+from processes import forked
 from starlette.testclient import TestClient
 
 from if2net.learner import IF2Net
@@ -93,13 +93,10 @@ class Process:
         self.words += ["--requests-per-second", "0", *map(str, words)]
         self.log = Path(path).with_suffix(".txt")
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=WRITE, timeout=60)
-        # A server of processes that has imported everything already.
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["if2net.cli", "if2net.server.running"])
 
     def start(self):
         code = COMMAND.format(log=str(self.log), words=self.words)
-        self.process = self.context.Process(target=exec, args=(code,))
+        self.process = forked().Process(target=exec, args=(code,))
         self.process.start()
         return self
 
@@ -125,8 +122,6 @@ class Process:
 @pytest.fixture
 def process():
     """Start a service in a process of its own; it is killed at the end."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        pytest.skip("needs a fork server")
     running = []
 
     def start(path, *words):

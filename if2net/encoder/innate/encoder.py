@@ -63,11 +63,12 @@ class InnateConfig:
 
     def check_memory(self, dtype: torch.dtype, device: torch.device) -> None:
         """Raise an error if G would take more memory than the device has."""
-        needed, there = dtype.itemsize * self.width(0) ** 2, memory.total(device)
-        if needed > there:
+        needed, total = dtype.itemsize * self.width(0) ** 2, memory.total(device)
+        if needed > total:
             raise InputError(
                 f"Learning with {self.nodes:,} random nodes takes more than {needed / 1e9:,.1f} GB of memory, and "
-                f"there are {there / 1e9:,.1f} GB; set a smaller width, such as {NODES['small']}, or 0 for none."
+                f"this machine has {total / 1e9:,.1f} GB; set a smaller width, such as {NODES['small']}, or 0 for "
+                "none."
             )
 
     def layer_shapes(self, inputs: int) -> list[tuple[int, int]]:
@@ -75,7 +76,7 @@ class InnateConfig:
         return []
 
     def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
-        """Return what `InnateEncoder.tensors` yields."""
+        """Return the shapes and bounds of `InnateEncoder.tensors`."""
         parts = {
             "encoder.innate": Part((32,), torch.uint8, least=0),
             "encoder.full": Part((1,), dtype, least=min(FULL_SCALES), most=max(FULL_SCALES)),
@@ -116,7 +117,7 @@ class InnateEncoder:
         return self.config.width(self.inputs)
 
     def start(self, X: Tensor, weights: Tensor | None = None) -> None:
-        """Find out which value stands for white. The weights of the pictures do not matter for it."""
+        """Determine the value of a white pixel. The weights of the pictures have no influence."""
         lowest, highest = (float(end) for end in torch.aminmax(X))
         if lowest < 0 or highest > max(FULL_SCALES):
             raise InputError(

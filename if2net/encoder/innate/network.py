@@ -118,7 +118,7 @@ class Network(nn.Module):
         No real picture takes part, so the features of a picture never depend on other pictures.
         """
         self.mean.copy_(rows.mean(0))
-        self.spread.copy_(rows.std(0) + 0.01 * rows.std())  # a feature that hardly varies must not be blown up
+        self.spread.copy_(rows.std(0) + 0.01 * rows.std())  # a feature that hardly varies must not be magnified
 
 
 class _Block(nn.Module):

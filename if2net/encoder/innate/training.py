@@ -242,7 +242,7 @@ class _Trainer:
         return graph.replay
 
     def rehearse(self, updates: int) -> None:
-        """Update some times, then restore the state."""
+        """Make this many updates, then restore the state."""
         state = [*self.state, *self.speed, *self.average]
         before = [values.clone() for values in state]
         for _ in range(updates):

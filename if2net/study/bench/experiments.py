@@ -182,7 +182,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         _image_parts("cifar100-60/20@held-out", methods=COMPARED, memory=2000, own=[("bic", "rate", 0.01)]),
     ),
     "table-imagenet-subset": Experiment(
-        "Tiny-ImageNet-100/10, /25 and /50 in the place of ImageNet-Subset",
+        "Tiny-ImageNet-100/10, /25 and /50 instead of ImageNet-Subset",
         _image_parts(
             *(f"tiny-imagenet-100/{tasks}@held-out" for tasks in (10, 25, 50)),
             methods=("fs-dgpm", "ari", "rps-net", "gem", "il2m"),

@@ -139,8 +139,8 @@ def explore(
     while planned := proposals(method, space, tried, fixed, trials):
         plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, FIRST_TASKS) for values in planned]
         tried += _try(plans, planned, loader, jobs, show)
-    made = environment(device)
-    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, made, tasks=FIRST_TASKS)
+    machine = environment(device)
+    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, machine, tasks=FIRST_TASKS)
 
 
 def proposals(

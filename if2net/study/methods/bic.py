@@ -21,7 +21,7 @@ class BiC(Distillation):
     `newest_correction` that of a and b. Exemplars, a and b are kept between tasks. As in the original, only the
     newest classes are corrected, and the teacher is corrected by the a and b of its own last task. Departures: a
     penalty pulls a to 1 and b to 0, since a would grow without bound on a hold-out without errors; the convex
-    problem is solved by L-BFGS instead of 200 epochs; gradients are clipped, in the place of the original's schedule
+    problem is solved by L-BFGS instead of 200 epochs; gradients are clipped, instead of the original's schedule
     of rates, since many short tasks diverged at a constant rate.
 
     Every tenth sample of a class is held out. The memory drops the last samples of a class first, so the index of a

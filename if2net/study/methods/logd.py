@@ -22,7 +22,7 @@ class LOGD(MemoryGradients):
     """
 
     name = "logd"
-    summary = "gradients avoid what is specific to old tasks and follow what they share"
+    summary = "gradients avoid directions specific to old tasks and follow those that they share"
 
     def combine(self, products: Tensor) -> Tensor:
         if not products.isfinite().all():  # eigh would raise an error that does not name the cause

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import forked
 from rich.console import Console
 
 from if2net.errors import ConfigurationError, InUseError, NumericalError
@@ -123,7 +124,9 @@ def test_agnostic_accuracies_do_not_depend_on_the_cut_of_the_test_data(digits, m
     assert np.average(by_task, weights=sizes) == pytest.approx(np.mean(one_by_one == truth))
 
 
-def test_parallel_streams_give_the_numbers_of_serial_ones(digits, make_plan, tmp_path):
+def test_parallel_streams_give_the_numbers_of_serial_ones(digits, make_plan, tmp_path, monkeypatch):
+    context = forked()  # its processes start faster than new ones
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: context)
     plans = [(make_plan(("ncm",), seeds=(0, 1)), tmp_path / "agnostic"), (make_plan(), tmp_path / "other")]
     steps = []
     together = run_plans(plans, Loader(), jobs=2, show=steps.append)

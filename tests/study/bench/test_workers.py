@@ -1,10 +1,10 @@
-import subprocess
-import sys
+import os
 import time
 from pathlib import Path
 
 import pytest
 import torch
+from processes import forked
 
 from if2net.study.bench import workers
 from if2net.study.bench.settings import resolve
@@ -12,21 +12,15 @@ from if2net.study.bench.stream import Plan
 from if2net.study.bench.workers import Job, side_by_side
 from if2net.study.data import parse_scenario
 
-SCRIPT = """
-import os, sys, time
-from pathlib import Path
-from if2net.study.bench.workers import Workers
 
-def sleeper(folder):
-    (Path(folder) / str(os.getpid())).touch()
+def sleep(folder):
+    (folder / str(os.getpid())).touch()
     time.sleep(120)
 
-if __name__ == "__main__":
-    with Workers(2, None, None) as workers:
-        for place in range(2):
-            workers.pool.submit(sleeper, sys.argv[1])
-        time.sleep(120)
-"""
+
+def have_a_worker_sleep(folder):
+    with workers.Workers(1, None, None) as pool:
+        pool.pool.submit(sleep, folder).result()
 
 
 def alive(pid):
@@ -45,17 +39,15 @@ def until(condition, seconds=60):
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
-def test_workers_do_not_outlive_a_killed_parent(tmp_path):
-    script, started = tmp_path / "script.py", tmp_path / "started"
-    script.write_text(SCRIPT)
-    started.mkdir()
-    parent = subprocess.Popen([sys.executable, script, started])
-    until(lambda: len(list(started.iterdir())) == 2)
-    workers = [int(path.name) for path in started.iterdir()]
-    assert all(alive(pid) for pid in workers)
+def test_a_worker_does_not_outlive_a_killed_parent(tmp_path):
+    parent = forked().Process(target=have_a_worker_sleep, args=(tmp_path,))
+    parent.start()
+    until(lambda: list(tmp_path.iterdir()))
+    worker = int(next(tmp_path.iterdir()).name)
+    assert alive(worker)
     parent.kill()
-    parent.wait()
-    until(lambda: not any(alive(pid) for pid in workers))
+    parent.join()
+    until(lambda: not alive(worker))
 
 
 def threads_of(plan, data, method, seed, out, show):

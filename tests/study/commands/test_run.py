@@ -11,7 +11,7 @@ def test_pictures_are_seen_through_the_innate_encoder_unless_another_is_chosen(p
     assert "through the innate encoder" in said
     settings = Results.read(tmp_path / "innate" / "results.json").settings["if2net"]
     assert (settings["encoder"], settings["image_shape"]) == ("innate", "28x28")
-    said = if2net(*words, "--set", "if2net.encoder=wide", "--out", tmp_path / "wide")
+    said = if2net(*words, "--set", "if2net.encoder=wide", "--set", "if2net.width=50", "--out", tmp_path / "wide")
     assert "innate" not in said
     assert Results.read(tmp_path / "wide" / "results.json").settings["if2net"]["encoder"] == "wide"
 

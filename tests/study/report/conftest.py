@@ -75,12 +75,12 @@ def compared():
 
 @pytest.fixture(scope="session")
 def large_results():
-    """1,000 tasks of one class and 20 methods, which share one matrix."""
-    tasks = range(1000)
-    R = [[1 - (i - j) / 2000 if j <= i else None for j in tasks] for i in tasks]
+    """300 tasks of one class and 20 methods, which share one matrix."""
+    tasks = range(300)
+    R = [[1 - (i - j) / 600 if j <= i else None for j in tasks] for i in tasks]
     counts = [[8 if i == j else int((7 * i + j) % 97 == 0) for j in tasks] for i in tasks]
     runs = [one_run(f"method {number}", R=R, order=tasks, counts=counts) for number in range(20)]
-    return results(*runs, scenario="digits-1000/1000")
+    return results(*runs, scenario="digits-300/300")
 
 
 @pytest.fixture(scope="session")
