@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from if2net.encoder import standardise
 from if2net.encoder.standardise import CLIP, MODES, Standardiser
 from if2net.errors import ConfigurationError
 
@@ -101,6 +102,18 @@ def test_later_data_does_not_change_the_scale():
     before = standardiser(first)
     standardiser(later)
     assert torch.equal(standardiser(first), before)
+
+
+@pytest.mark.parametrize("mode", ["feature", "common", "intensity"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_scale_does_not_depend_on_the_pieces_in_which_data_is_read(monkeypatch, mode, weighted):
+    X = samples((1.0, 1000.0, 0.01)) * torch.arange(200)[:, None]
+    weights = torch.arange(1.0, 201.0, dtype=torch.float64) if weighted else None
+    whole = Standardiser.fit(X, mode, weights)
+    monkeypatch.setattr(standardise, "PIECE", {"cpu": 100})  # 33 samples
+    pieces = Standardiser.fit(X, mode, weights)
+    torch.testing.assert_close(pieces.mean, whole.mean)
+    torch.testing.assert_close(pieces.scale, whole.scale)
 
 
 def test_an_unknown_mode_is_refused_with_a_similar_name():
