@@ -25,7 +25,7 @@ def searched(
     One search, on CIFAR, serves for all images. The features of the innate networks have searches of their own, on
     FashionMNIST for tables of pixels and on CIFAR for images.
     """
-    images, own = is_image_dataset(dataset), (backbone or "").partition(",")[0]
+    images, own = is_image_dataset(dataset), (backbone or "").partition(",")[0].removesuffix("-adapted")
     names = ["images" if images or backbone else dataset]
     if own in INNATE:
         names.insert(0, f"{'cifar100' if images else 'fashion-mnist'}@{own}")
