@@ -183,6 +183,21 @@ def innate_small() -> list[str]:
     return table(["grey drawings", "on black", "widths", "blocks", *headings], rows)
 
 
+def innate_adaptation() -> list[str]:
+    """Held-back accuracy by the classes of the first task and the rate of the adaptation."""
+    rows = [
+        [
+            " and ".join(map(str, row["classes"])),
+            f"{row['rate']:g}" if row["rate"] else "not adapted",
+            *(f"{row[key]:.2f}" for key in ("accuracy", "first", "later")),
+            f"{100 * row['change']:.0f} %",
+        ]
+        for row in lines("adaptation")
+    ]
+    headings = ["rate", "all classes", "those of the first task", "the others", "change of the features"]
+    return table(["first task", *headings], rows)
+
+
 def innate_widths() -> list[str]:
     """The best accuracy by the number of nodes, its ridge, and the ridges that three criteria prefer."""
     found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}

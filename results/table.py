@@ -474,6 +474,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "innate-imitation": innate_tables.innate_imitation,
     "innate-small": innate_tables.innate_small,
     "innate-flips": innate_tables.innate_flips,
+    "innate-adaptation": innate_tables.innate_adaptation,
     "innate-nodes": innate_tables.innate_nodes,
     "innate-widths": innate_tables.innate_widths,
     "innate-readouts": innate_tables.innate_readouts,

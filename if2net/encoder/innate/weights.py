@@ -53,13 +53,17 @@ def write(path: str | os.PathLike[str], network: Network, recipe: Recipe, course
     NumericalError
         If a weight is not finite in float16.
     """
+    return save(path, network, {"recipe": asdict(recipe), "training": asdict(course)})
+
+
+def save(path: str | os.PathLike[str], network: Network, facts: dict[str, Any]) -> str:
+    """Write a network as `write` does, with other facts in the header of the file; return the hash of its weights."""
     check_target(path)
     tensors = {name: values.half().cpu() for name, values in fold(network).state_dict().items()}
     if not all(bool(values.isfinite().all()) for values in tensors.values()):
         raise NumericalError("The training has diverged: a weight is not finite. Train with a smaller rate.")
     digest = _digest(tensors)
-    settings = {"plan": asdict(network.plan), "recipe": asdict(recipe), "training": asdict(course)}
-    modelfile.write(path, tensors, {"kind": KIND, **settings, "hash": digest})
+    modelfile.write(path, tensors, {"kind": KIND, "plan": asdict(network.plan), **facts, "hash": digest})
     return digest
 
 

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from if2net import modelfile
 from if2net.contents import Part, check
+from if2net.encoder.innate import weights
 from if2net.errors import ModelFileError
-from if2net.images.backbones.base import Preprocessing
+from if2net.images.backbones import innate
+from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.backbones.network import Network
 from if2net.images.backbones.resnet import ResNet
 from if2net.images.read import Framing
@@ -35,9 +37,11 @@ def write(path: Path, module: ResNet, header: dict[str, Any]) -> None:
     modelfile.write(path, dict(module.state_dict()), {"kind": KIND, **header})
 
 
-def read(path: Path, device: torch.device | str = "cpu") -> Network:
-    """Read a backbone file."""
+def read(path: Path, device: torch.device | str = "cpu") -> Backbone:
+    """Read a backbone file, or a file of innate weights."""
     tensors, header = modelfile.read(path)
+    if header.get("kind") == weights.KIND:
+        return innate.read(path, device)
     if header.get("kind") != KIND:
         raise ModelFileError(f"{path} is a model, not a backbone; give a file that `if2net pretrain` has written.")
     try:

@@ -34,9 +34,9 @@ def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
     if name in efficientnet.SIZES:
         return efficientnet.load(name, device)
     if name in INNATE:
-        from if2net.images.backbones.innate import Innate
+        from if2net.images.backbones import innate
 
-        return Innate(name, device)
+        return innate.shipped(name, device)
     if name == "pixels":
         from if2net.images.backbones.pixels import Pixels
 

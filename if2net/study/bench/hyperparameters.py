@@ -64,13 +64,13 @@ def space(method: str) -> tuple[Space, Given]:
 
 
 def _features(backbone: str | None) -> str:
-    """The backbones, without the other options.
+    """The backbones, without the other options. A network that is adapted to the first task counts as the original.
 
-    >>> _features("innate,size=28"), _features("held-out,pool=1,beside=innate-large")
+    >>> _features("innate-adapted,size=28"), _features("held-out,pool=1,beside=innate-large")
     ('innate', 'held-out,beside=innate-large')
     """
     name, *options = (backbone or "").split(",")
-    return ",".join([name, *(option for option in options if option.startswith("beside="))])
+    return ",".join([name.removesuffix("-adapted"), *(option for option in options if option.startswith("beside="))])
 
 
 def _best(method: str, keys: Iterable[str]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.data.scenario import PATTERN
 from if2net.study.methods import METHODS
-from if2net.study.pretraining.held_out import NAME as HELD_OUT
+from if2net.study.pretraining import per_seed
 
 SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
 CHECKED = ConfigDict(strict=True, allow_inf_nan=False)
@@ -363,7 +363,7 @@ def _check_mergeable(first: Results, part: Results, settings: dict[str, Settings
 
 def backbones(results: Results) -> set[tuple[int, str]]:
     """The identities of the backbones, each with its seed where every seed has a backbone of its own, else with 0."""
-    own = f"@{HELD_OUT}" in results.scenario
+    own = any(f"@{name}" in results.scenario for name in per_seed.NAMES)
     return {(run.seed if own else 0, run.backbone.identity) for run in results.runs if run.backbone}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from if2net.images.extractor import Extractor, load_extractor
 from if2net.progress import Show
 from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, load_images
 from if2net.study.data.image_files import Files
-from if2net.study.pretraining import held_out
+from if2net.study.pretraining import per_seed
 
 LeftOut = dict[Path, str]  # image → the reason why it cannot be used
 KEPT = 2  # data sets in memory at a time
@@ -32,8 +31,8 @@ class Loader:
     def load(
         self, scenario: Scenario, seed: int = 0, *, device: torch.device | str | None = None, show: Show | None = None
     ) -> Dataset:
-        """Return the data set of a scenario. Streams that differ only in the number of tasks share it."""
-        key = (replace(scenario, tasks=1), seed if held_out.is_held_out(scenario) else 0)
+        """Return the data set of a scenario. Most streams that differ only in the number of tasks share it."""
+        key = per_seed.key(scenario, seed)
         if key not in self._recent:
             while len(self._recent) >= KEPT:
                 del self._recent[next(iter(self._recent))]
@@ -61,7 +60,7 @@ def load_rows(
         return data, {}
     images = scenario_images(scenario, folder)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    scenario = held_out.resolved(scenario, seed, folder, device=device)
+    scenario = per_seed.resolved(scenario, seed, folder, device=device)
     extractor = load_extractor(str(scenario.backbone), device)
     return image_rows(images, extractor, unseen(images, extractor, scenario.classes), show)
 

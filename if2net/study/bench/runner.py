@@ -20,7 +20,7 @@ from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep, checkpoint_path, finished_runs
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset
-from if2net.study.pretraining.held_out import is_held_out, resolved
+from if2net.study.pretraining.per_seed import is_per_seed, resolved
 
 LONGEST_NAME = 255  # bytes, the limit of most file systems
 ADVICE = "choose another folder"  # for one that cannot be created
@@ -101,7 +101,7 @@ def check_folder(plan: Plan, out: Path) -> Results | None:
 
 def check_backbones(plan: Plan, out: Path, results: Results, identity: IdentityOf) -> None:
     """Raise an error if the results were made with another backbone."""
-    per_seed = is_held_out(plan.scenario)  # the backbones of seeds that are not in the plan may be gone
+    per_seed = is_per_seed(plan.scenario)  # the backbones of seeds that are not in the plan may be gone
     for seed, recorded in sorted(backbones(results)):
         if (not per_seed or seed in plan.seeds) and identity(seed) != recorded:
             which = f"of seed {seed}" if per_seed else plan.scenario.backbone

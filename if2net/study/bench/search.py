@@ -18,7 +18,7 @@ from if2net.study.bench.settings import Given, resolve
 from if2net.study.bench.stream import Plan, ShowStep, learn_stream
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset, Scenario
-from if2net.study.pretraining.held_out import with_seed
+from if2net.study.pretraining.per_seed import for_search
 
 # Reported runs have seeds from 0 on. The stream of this seed is for searches only.
 SEARCH_SEED = 1_000_003
@@ -113,7 +113,7 @@ def search(
 
     Under the transductive protocol, `best` has an entry for each variant.
     """
-    scenario = with_seed(scenario, 0)  # an existing backbone will do, since the stream is not reported
+    scenario = for_search(scenario)  # an existing backbone will do, since the stream is not reported
     planned = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     plans = [trial_plan(scenario, method, settings, protocol, fixed, device) for settings in planned]
     tried = _try(plans, planned, loader, jobs, show)
@@ -135,7 +135,7 @@ def explore(
     show: Callable[[Trial], None] | None = None,
 ) -> Search:
     """Climb in a space from its start: every value beside the best one is tried, so the best is at no edge."""
-    scenario, tried = with_seed(scenario, 0), list[Trial]()
+    scenario, tried = for_search(scenario), list[Trial]()
     while planned := proposals(method, space, tried, fixed, trials):
         plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, FIRST_TASKS) for values in planned]
         tried += _try(plans, planned, loader, jobs, show)

@@ -120,12 +120,12 @@ def prepare_rows(
     """Load the rows of a scenario for these seeds with progress; return what was left out, with the reasons."""
     from if2net.study.bench.rows import scenario_images
     from if2net.study.data.image_datasets import IMAGE_DATASETS
-    from if2net.study.pretraining import held_out
+    from if2net.study.pretraining import per_seed
 
     if scenario.backbone is None:
         loader.load(scenario)
         return {}
-    own_backbones = held_out.is_held_out(scenario)
+    own_backbones = per_seed.is_per_seed(scenario)
     if own_backbones:
         scenario_images(scenario, loader.folder)  # raises an error for too few classes before a backbone is trained
     left_out: dict[Path, str] = {}
@@ -159,10 +159,10 @@ def _knows_its_classes(backbone: str) -> bool:
 
 def _prepare_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Prepared:
     from if2net.progress import progress
-    from if2net.study.pretraining import held_out
+    from if2net.study.pretraining import per_seed
 
     with progress(f"backbone of seed {seed}", console) as show:
-        return held_out.prepare(scenario, seed, data, device=device, show=show)
+        return per_seed.prepare(scenario, seed, data, device=device, show=show)
 
 
 def _images(

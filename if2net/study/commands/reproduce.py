@@ -43,8 +43,6 @@ def reproduce(
     With -m, only these methods are run, and with --part, only these streams; `if2net merge` joins the results later.
     Ablations take none of -m, --part and --set.
     """
-    from dataclasses import replace
-
     from rich.markdown import Markdown
 
     from if2net.config import resolve_device
@@ -59,6 +57,7 @@ def reproduce(
     from if2net.study.bench.settings import from_command_line
     from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
+    from if2net.study.pretraining import per_seed
     from if2net.study.report.paper_tables import read, write
 
     summaries = {entry: experiment.summary for entry, experiment in EXPERIMENTS.items()}
@@ -98,8 +97,8 @@ def reproduce(
         )
         for plan, place in planned:
             check_folder(plan, place)
-        # Streams that differ only in the number of tasks have the same data.
-        for scenario in dict.fromkeys(replace(plan.scenario, tasks=1) for plan, _ in planned):
+        # Most streams that differ only in the number of tasks have the same data.
+        for scenario, _ in dict.fromkeys(per_seed.key(plan.scenario, 0) for plan, _ in planned):
             left_out |= prepare_rows(scenario, loader, chosen_device, console, planned[0][0].seeds)
         streams = [method for plan, _ in planned for method in plan.settings for _ in plan.seeds]
         jobs = jobs or side_by_side(streams, chosen_device)

@@ -54,17 +54,6 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
     return replace(scenario, backbone=",".join([NAME, f"seed={seed}", *options]))
 
 
-def resolved(
-    scenario: Scenario,
-    seed: int,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    device: torch.device | str = "cpu",
-) -> Scenario:
-    """Return the scenario with the backbone file of a seed, which is trained if it is missing."""
-    return prepare(scenario, seed, folder, device=device).scenario
-
-
 def prepare(
     scenario: Scenario,
     seed: int,
@@ -78,10 +67,10 @@ def prepare(
         return Prepared(scenario)
     _, *options = str(scenario.backbone).split(",")
     chosen = [word for word in options if word.startswith("seed=")]
-    images = load_images(_with_absolute_path(scenario.dataset), folder)
+    images = load_images(with_absolute_path(scenario.dataset), folder)
     count = len(images.classes) - scenario.classes
     recipe = recipe_for(scenario.dataset, _seed(chosen[-1]) if chosen else seed)
-    path = _place(images, count, recipe)
+    path = place(images, file_name(images.name, count, recipe.seed))
     with locked(path):  # a second process waits for the training instead of repeating it
         left_out = train(images, count, recipe, path, device=device, show=show)
     backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
@@ -120,7 +109,7 @@ def train(
             "other settings; move it away, or choose another file."
         )
     files = images.train.of(chosen)
-    pixels, kept, left_out = _read_images(files.paths, Framing(recipe.size, recipe.size))
+    pixels, kept, left_out = read_images(files.paths, Framing(recipe.size, recipe.size))
     labels = np.searchsorted(chosen, files.labels[kept])
     names = _names(images, chosen)
     if unread := [name for number, name in enumerate(names) if number not in labels]:
@@ -132,7 +121,7 @@ def train(
     return left_out
 
 
-def _read_images(paths: Sequence[Path], framing: Framing) -> tuple[np.ndarray, np.ndarray, dict[Path, str]]:
+def read_images(paths: Sequence[Path], framing: Framing) -> tuple[np.ndarray, np.ndarray, dict[Path, str]]:
     """Return N×size×size×3 bytes, a mask over the paths, and the images that cannot be read, with the reasons."""
 
     def read(path: Path) -> np.ndarray | str:
@@ -149,16 +138,16 @@ def _read_images(paths: Sequence[Path], framing: Framing) -> tuple[np.ndarray, n
     return np.stack(images) if images else np.empty((0, framing.size, framing.size, 3), np.uint8), kept, left_out
 
 
-def _with_absolute_path(dataset: str) -> str:
+def with_absolute_path(dataset: str) -> str:
     """Return the name of the data set with an absolute path, which means the same in every working folder."""
     if not dataset.startswith(FOLDER):
         return dataset
     return f"{FOLDER}{Path(dataset.removeprefix(FOLDER)).expanduser().resolve()}"
 
 
-def _place(images: ImageDataset, count: int, recipe: Recipe) -> Path:
+def place(images: ImageDataset, name: str) -> Path:
     """Return the file of a backbone. The name has a digest of the path if the images are in a user's own folder."""
-    path = make_folder(cache_folder() / "backbones") / file_name(images.name, count, recipe.seed)
+    path = make_folder(cache_folder() / "backbones") / name
     if not images.name.startswith(FOLDER):
         return path
     return path.with_stem(f"{path.stem}-{hashlib.sha256(images.name.encode()).hexdigest()[:8]}")

@@ -16,7 +16,8 @@ from if2net.study.bench.settings import resolve
 from if2net.study.bench.stream import Plan
 from if2net.study.data import load_images, parse_scenario
 from if2net.study.pretraining import held_out
-from if2net.study.pretraining.held_out import prepare, resolved, with_seed
+from if2net.study.pretraining.held_out import prepare, with_seed
+from if2net.study.pretraining.per_seed import resolved
 from if2net.study.pretraining.training import Recipe
 
 

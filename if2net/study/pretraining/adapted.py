@@ -1,0 +1,73 @@
+"""`@innate-adapted`: one innate network per seed, adapted to the first task of the stream of this seed.
+
+It is not part of the classifier: such an encoder has seen the first task, which can no longer be forgotten exactly,
+and learners with different adaptations cannot be merged.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from if2net import modelfile
+from if2net.encoder import INNATE
+from if2net.encoder.innate import weights
+from if2net.errors import ConfigurationError, InputError
+from if2net.files import locked
+from if2net.images.backbones.innate import SIZE
+from if2net.images.read import Framing
+from if2net.progress import Show
+from if2net.study.data import Scenario, load_images
+from if2net.study.pretraining.adaptation import Adaptation, adapt
+from if2net.study.pretraining.held_out import Prepared, file_name, place, read_images, with_absolute_path
+
+# The backbones of this kind, and the encoders that they are adapted from.
+NAMES = {f"{name}-adapted": name for name in INNATE}
+
+
+def prepare(
+    scenario: Scenario,
+    seed: int,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    show: Show | None = None,
+) -> Prepared:
+    """Return the scenario with the adapted network of a seed, and the images that could not be used for it."""
+    name, *options = str(scenario.backbone).split(",")
+    side = next((int(word.removeprefix("size=")) for word in options if word.removeprefix("size=").isdecimal()), SIZE)
+    images = load_images(with_absolute_path(scenario.dataset), folder)
+    order = scenario.class_order(seed, len(images.classes))
+    first = sorted(order[: scenario.classes // scenario.tasks])
+    adaptation = Adaptation(seed=seed)
+    classes = [images.classes[number] for number in first]
+    facts = {
+        "then": f"{len(classes)} classes of {images.name}, the first task",
+        "classes": classes,
+        "side": side,
+        "adapted": NAMES[name],
+        "adaptation": asdict(adaptation),
+        "from": weights.HASHES[INNATE[NAMES[name]]],
+    }
+    path = place(images, f"{name}-{side}-{file_name(images.name, len(first), seed)}")
+    left_out: dict[Path, str] = {}
+    with locked(path):  # a second process waits for the training instead of repeating it
+        if not path.exists():
+            files = images.train.of(first)
+            pixels, kept, left_out = read_images(files.paths, Framing(side, side))
+            labels = np.searchsorted(first, files.labels[kept])
+            if len(np.unique(labels)) < len(first):
+                raise InputError(
+                    f"A class of the first task of {scenario.name} has no training image that can be read; repair "
+                    f"the images. The first of them: {next(iter(left_out.values()))}"
+                )
+            network = weights.shipped(INNATE[NAMES[name]], torch.device(device))
+            pictures = torch.from_numpy(pixels).permute(0, 3, 1, 2)
+            weights.save(path, adapt(network, pictures, torch.from_numpy(labels), adaptation, show), facts)
+        elif not facts.items() <= modelfile.read(path)[1].items():
+            raise ConfigurationError(f"{path} was adapted to other images or with other settings; move it away.")
+    return Prepared(replace(scenario, backbone=",".join([str(path), *options])), left_out)

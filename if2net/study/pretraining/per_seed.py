@@ -1,0 +1,68 @@
+"""Scenarios in which every seed has a backbone of its own: `@held-out` and `@innate-adapted`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import torch
+
+from if2net.errors import ConfigurationError
+from if2net.progress import Show
+from if2net.study.data import Scenario
+from if2net.study.pretraining import adapted, held_out
+from if2net.study.pretraining.held_out import Prepared
+
+NAMES = (held_out.NAME, *adapted.NAMES)
+
+
+def is_per_seed(scenario: Scenario) -> bool:
+    """Return whether the scenario asks for a backbone per seed."""
+    return _name(scenario) in NAMES
+
+
+def key(scenario: Scenario, seed: int) -> tuple[Scenario, int]:
+    """Return what the rows of a scenario depend on: the number of tasks only where the first task is trained on."""
+    if _name(scenario) in adapted.NAMES:
+        return scenario, seed
+    return replace(scenario, tasks=1), seed if is_per_seed(scenario) else 0
+
+
+def for_search(scenario: Scenario) -> Scenario:
+    """Return the scenario with one backbone for all streams, as a search needs it."""
+    if _name(scenario) in adapted.NAMES:
+        raise ConfigurationError(
+            f"{scenario.backbone} has seen the training pictures that a search holds back; search with "
+            f"{adapted.NAMES[_name(scenario)]}."
+        )
+    return held_out.with_seed(scenario, 0)
+
+
+def prepare(
+    scenario: Scenario,
+    seed: int,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    device: torch.device | str = "cpu",
+    show: Show | None = None,
+) -> Prepared:
+    """Return the scenario with the backbone file of a seed, and the images that could not be used in its training."""
+    if not is_per_seed(scenario):
+        return Prepared(scenario)
+    maker = adapted if _name(scenario) in adapted.NAMES else held_out
+    return maker.prepare(scenario, seed, folder, device=device, show=show)
+
+
+def resolved(
+    scenario: Scenario,
+    seed: int,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    device: torch.device | str = "cpu",
+) -> Scenario:
+    """Return the scenario with the backbone file of a seed, which is trained if it is missing."""
+    return prepare(scenario, seed, folder, device=device).scenario
+
+
+def _name(scenario: Scenario) -> str:
+    return (scenario.backbone or "").partition(",")[0]
