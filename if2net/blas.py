@@ -44,20 +44,6 @@ def gram(X: Tensor) -> Tensor:
     return G
 
 
-def eigh(G: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the eigenvalues of a symmetric matrix, and its eigenvectors as columns. Only the lower triangle is read.
-
-    On a GPU it is torch's.
-    """
-    if G.device.type != "cpu":
-        values, vectors = torch.linalg.eigh(G)
-        return values, vectors
-    from scipy import linalg
-
-    values, vectors = linalg.eigh(G.numpy().T, lower=False, driver="evd", check_finite=False)
-    return torch.from_numpy(values), torch.from_numpy(vectors)
-
-
 def factorise(L: Tensor) -> bool:
     """Replace a lower triangle by its Cholesky factor; False where it is not positive definite."""
     from scipy.linalg import lapack

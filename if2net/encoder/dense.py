@@ -337,9 +337,9 @@ def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
     if X.shape[1] > MANY_INPUTS:
         X = X[:: math.ceil(len(X) / SPREAD_SAMPLES)]
     if len(X) >= X.shape[1]:
-        values, U = blas.eigh(blas.gram(X) / len(X))
+        values, U = torch.linalg.eigh(blas.gram(X) / len(X))
         return values.clamp(min=0), U
-    values, left = blas.eigh(X @ X.T / len(X))
+    values, left = torch.linalg.eigh(X @ X.T / len(X))
     some = values > 1e-12 * values[-1]
     return values[some], X.T @ (left[:, some] / (len(X) * values[some]).sqrt())
 
