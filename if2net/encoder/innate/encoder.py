@@ -15,6 +15,7 @@ from if2net import memory
 from if2net.contents import Contents, Part
 from if2net.encoder.dense import Tweak
 from if2net.encoder.innate import weights
+from if2net.encoder.innate.network import in_full_precision
 from if2net.encoder.innate.nodes import RandomNodes
 from if2net.encoder.innate.training import SIZES
 from if2net.errors import InputError, ModelFileError
@@ -198,8 +199,7 @@ class InnateEncoder:
         """Return the features of the network; with flips, their mean over both views."""
         network, pictures = weights.shipped(self.config.size, X.device), self._pictures(X)
         views = [pictures, pictures.flip(3)] if self.config.flips else [pictures]
-        # With TF32, a picture would have noticeably different features on a GPU and on a CPU.
-        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+        with in_full_precision():
             features = [network.rows(view) for view in views]
         return torch.stack(features).mean(dim=0).to(X.dtype)
 

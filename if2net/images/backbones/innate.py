@@ -11,7 +11,7 @@ from torch import Tensor
 from if2net import modelfile
 from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
-from if2net.encoder.innate.network import Network
+from if2net.encoder.innate.network import Network, in_full_precision
 from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.read import Framing
 
@@ -30,7 +30,8 @@ class Innate(Backbone):
         self.name, self.network, self.fingerprint, self.pretrained_on = name, network, digest[:32], pretrained_on
 
     def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
-        return [self.network.rows(images) for _ in depths]
+        with in_full_precision():
+            return [self.network.rows(images) for _ in depths]
 
 
 def shipped(name: str, device: torch.device | str) -> Innate:
