@@ -100,7 +100,7 @@ class Published:
     def check_unknown(self, share: float) -> None:
         """Refuse to tell unknown samples if too few samples were held out for it."""
         try:
-            self.asked()._with_novelty()[1].limit(share)
+            self.asked().check_unknown(share)
         except IF2NetError as error:
             raise refusal_of(error, 409) from error
 
