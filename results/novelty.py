@@ -92,9 +92,14 @@ COMPARED: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
 def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
     (X, y), known, unknown = pair
     net = IF2Net(device="cpu", **settings).learn(X, y)
+    samples = {"learned": len(y), "known": len(known), "unknown": len(unknown)}
+    return {"samples": samples, **scored(net, net.represent(known), net.represent(unknown))}
+
+
+def scored(net: IF2Net, inside: Tensor, outside: Tensor) -> dict[str, Any]:
+    """Return how well each score tells representations of known samples from those of unknown ones."""
     novelty = _layer(net).novelty(RowwiseFactor)
-    found: dict[str, Any] = {"samples": {"learned": len(y), "known": len(known), "unknown": len(unknown)}}
-    inside, outside = net.represent(known), net.represent(unknown)
+    found: dict[str, Any] = {}
     scores: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
         "novelty": lambda net, V: novelty(V, V @ _layer(net).beta),
         **COMPARED,
