@@ -28,8 +28,8 @@ BLOCK, FEW = 4096, 64
 # usual size, but most values of a column must not be this much larger.
 MOST_CLIPPED, COLUMN_TOO_LARGE = 100.0, 1000.0
 # A single value that is this much larger is most likely a mistake, and spoils the old classes where samples are few.
-# Where it is no larger than usual values of another column, it is not: a first batch of a few images may have a feature
-# that is nearly zero by chance.
+# It is not if it is no larger than usual values of another column: in a first batch of a few images, a feature may be
+# nearly zero by chance.
 VALUE_TOO_LARGE = 1e5
 
 
