@@ -28,6 +28,8 @@ BLOCK, FEW = 4096, 64
 # usual size, but most values of a column must not be this much larger.
 MOST_CLIPPED, COLUMN_TOO_LARGE = 100.0, 1000.0
 # A single value that is this much larger is most likely a mistake, and spoils the old classes where samples are few.
+# It is not if it is no larger than usual values of another column: in a first batch of a few images, a feature may be
+# nearly zero by chance.
 VALUE_TOO_LARGE = 1e5
 
 
@@ -55,7 +57,7 @@ def _is_usual(X: Tensor, encoder: Encoder) -> Tensor:
     if encoder.usual is None or not encoder.clips:
         return usual
     far = (X.abs() > COLUMN_TOO_LARGE * encoder.usual).sum(dim=0).amax()
-    fits = (X.abs() <= VALUE_TOO_LARGE * encoder.usual).all()
+    fits = (X.abs() <= (VALUE_TOO_LARGE * encoder.usual).clamp(min=encoder.usual.amax())).all()
     return usual & fits & (far <= max(len(X), FEW) / 2)
 
 

@@ -541,8 +541,7 @@ class IF2Net:
             solution = self._solution()
             best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
             return solution.classes[best.cpu().numpy()]
-        if not (isinstance(unknown, float | np.floating) and 0 < unknown < 1):
-            raise ConfigurationError(f"unknown is a share of samples between 0 and 1, such as 0.05, not {unknown!r}.")
+        self.check_unknown(unknown)
         solution, novelty = self._with_novelty()
         limit = novelty.limit(unknown)
 
@@ -553,11 +552,17 @@ class IF2Net:
         best = self._by_blocks(X, task, transductive, decide)
         return np.array([*solution.classes.tolist(), None], dtype=object)[best.cpu().numpy()]
 
+    def check_unknown(self, share: float) -> None:
+        """Raise an error if ``predict(X, unknown=share)`` cannot reject this share of known samples."""
+        if not (isinstance(share, float | np.floating) and 0 < share < 1):
+            raise ConfigurationError(f"unknown is a share of samples between 0 and 1, such as 0.05, not {share!r}.")
+        self._with_novelty()[1].limit(share)
+
     def novelty(self, X: Any) -> Tensor:
         """Return how much each sample differs from everything learned; higher for samples of unknown classes.
 
-        It rises when the score of the winner falls, and with unusual distances to the nearest class mean. Only the
-        analytic rule with one frozen representation has it.
+        It rises when the score of the winner falls, and with unusual distances to the class means. Only the analytic
+        rule with one frozen representation has it.
         """
         solution, novelty = self._with_novelty()
         return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))

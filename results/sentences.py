@@ -120,6 +120,9 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
     batches = read("benchmarks/bad_batches.json")
     sizes = [entry["size"] for entry in batches["ordinary"].values()]
     usual = [entry["size"] for entry in batches["ordinary"].values() if not entry["refused"]]
+    study = read("benchmarks/study_streams.json")["streams"].values()
+    tasks = sum(stream["batches"] for stream in study if not stream["refused"])
+    largest = max(stream.get("size", 0) for stream in study)
     spoiled = batches["bad_batches"]["digits"]["all values x 1e+06"]["loss_without_check"]
     starts = batches["first_batches_of_digits"]
     contenders = read("benchmarks/learning.json")["contenders"]
@@ -154,6 +157,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("by default, between {:,} and {:,}", widths),
             ("Of {} data sets, learned class by class", (len(sizes),)),
             ("and {} made with scikit-learn) the largest figure is {:.1f}", (len(usual) - 2, max(usual))),
+            ("as far as they run without a GPU: {:,} tasks of digits", (tasks,)),
+            ("with figures up to {:.1f} (`benchmarks/study_streams.py`)", (largest,)),
             ("a batch times 10⁶ costs the old digits {:.0f} points", (spoiled,)),
             ("If at least {:.0f} % of a batch", (100 * REPEATED,)),
             ("a single first sample costs {:.1f} points", (starts["500"] - starts["1"],)),

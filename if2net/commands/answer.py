@@ -28,6 +28,17 @@ QuietOption = Annotated[
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+def contents(net: IF2Net) -> str:
+    """Return the numbers of classes and samples of a model in words.
+
+    >>> from if2net import IF2Net
+    >>> contents(IF2Net().learn([[0.0], [1.0]], ["a", "a"]))
+    '1 class from 2 samples'
+    """
+    classes = len(net.classes)
+    return f"{classes:,} class{'es' * (classes != 1)} from {net.samples:,} sample{'s' * (net.samples != 1)}"
+
+
 def answer(
     lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool, written: Path | None = None
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values, screen
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     LABELLED,
@@ -71,7 +71,7 @@ def forget(
     lines = [
         f"Forgot {before - net.samples:,} samples{', all but their scatter around the means' * has_scatter}.",
         f"Removed classes: {', '.join(map(str, removed))}" if removed else "No class was removed.",
-        f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
+        f"{model} now has {contents(net)}.",
     ]
     values = {"forgotten": before - net.samples, "removed_classes": removed, "left_out": list(left_out.values())}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)

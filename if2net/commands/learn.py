@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values, screen
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -106,7 +106,7 @@ def learn(
     lines = [
         f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.",
         f"New classes: {names}" if new else "No new classes.",
-        f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
+        f"{model} now has {contents(net)}.",
     ]
     values = {"learned": net.samples - before, "new_classes": new}
     values |= {"left_out": list(left_out.values()), "notices": notices}

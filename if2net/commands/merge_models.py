@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, save_solved
 
 ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
@@ -79,7 +79,7 @@ def merge_models(
             except InputError as error:
                 raise InputError(f"{path} cannot be joined with the models before it. {error}") from error
         save_solved(net, out)
-    lines.append(f"{out} now has {len(net.classes):,} classes from {net.samples:,} samples.")
+    lines.append(f"{out} now has {contents(net)}.")
     answer(lines, model_values(out, net), as_json=as_json, quiet=quiet, written=out)
 
 

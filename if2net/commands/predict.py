@@ -67,6 +67,8 @@ def predict(
     if out is not None:
         check_output(out, rb'file,(row,)?prediction[,\n]|\{"file": ', [model, *samples], force=force)
     net = load_to_predict(model, device)
+    if unknown is not None:
+        net.check_unknown(unknown)  # before features are computed
     if pictures.are_images(samples):
         refuse("tables", label=label)
         columns: tuple[str, ...] = pictures.COLUMNS

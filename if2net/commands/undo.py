@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
 
 
@@ -44,7 +44,7 @@ def undo(
         take_back(model, kept)
     lines = [
         f"Took back {now.samples - net.samples:,} samples.",
-        f"{model} now has {len(net.classes):,} classes from {net.samples:,} samples.",
+        f"{model} now has {contents(net)}.",
     ]
     values = {"taken_back": now.samples - net.samples}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)

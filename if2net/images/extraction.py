@@ -8,7 +8,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,8 @@ from if2net.progress import Show
 # Images that are looked up in the cache and computed together, per worker. More of them would delay the first result;
 # with fewer, the workers would wait for each other more often.
 IMAGES_PER_WORKER = 64
-# Seconds between two writes to the cache: a killed process loses no more work. Ctrl-C loses only unfinished batches.
+# Seconds between two writes to the cache: a killed process loses no more work. Ctrl-C loses nothing, because batches
+# that have begun are finished, which takes a fraction of a second, and stored.
 PAUSE = 1.0
 
 Result = tuple[list[int], np.ndarray | str]  # the places of images with the same content; their features, or a reason
@@ -47,8 +48,9 @@ def extract(
 ) -> Features:
     """Return the features of image files.
 
-    The features of an image depend on that image alone, not on the others that are extracted with it. Features that
-    are finished when an error or Ctrl-C comes stay in the cache. `show` is called at the start and after every batch.
+    The features of an image depend on that image alone, not on the others that are extracted with it. Batches that
+    have begun when an error or Ctrl-C comes are finished and stay in the cache. `show` is called at the start, after
+    each image that is computed, and once for the images of a chunk that are in the cache.
     """
     X, kept = np.empty((len(paths), 0), np.float32), np.zeros(len(paths), bool)
     left_out: dict[Path, str] = {}
@@ -84,22 +86,28 @@ def compute(
     output can depend on it. On a CPU each core has a worker; benchmarks/features.py compares the speed with that of
     plain torch.
     """
+    yield from pool.map(lambda batch: _features(batch, extractor, read), _batches(images, extractor))
+
+
+def _batches(images: Sequence[Any], extractor: Extractor) -> list[Sequence[Any]]:
     size = extractor.batch_size
+    return [images[start : start + size] for start in range(0, len(images), size)]
+
+
+def _features(
+    batch: Sequence[Any], extractor: Extractor, read: Callable[[Any, Framing], np.ndarray] = read_image
+) -> list[np.ndarray | str]:
     framing = extractor.preprocessing.framing
-
-    def work(batch: Sequence[Any]) -> list[np.ndarray | str]:
-        pixels = np.zeros((size, framing.size, framing.size, 3), np.uint8)
-        reasons: dict[int, str] = {}
-        for place, image in enumerate(batch):
-            try:
-                pixels[place] = read(image, framing)
-            except InputError as error:
-                reasons[place] = str(error)
-        rows = extractor(pixels) if len(reasons) < len(batch) else pixels
-        name = extractor.backbone.name
-        return [reasons.get(place) or _finite(rows[place], image, name) for place, image in enumerate(batch)]
-
-    yield from pool.map(work, [images[start : start + size] for start in range(0, len(images), size)])
+    pixels = np.zeros((extractor.batch_size, framing.size, framing.size, 3), np.uint8)
+    reasons: dict[int, str] = {}
+    for place, image in enumerate(batch):
+        try:
+            pixels[place] = read(image, framing)
+        except InputError as error:
+            reasons[place] = str(error)
+    rows = extractor(pixels) if len(reasons) < len(batch) else pixels
+    name = extractor.backbone.name
+    return [reasons.get(place) or _finite(rows[place], image, name) for place, image in enumerate(batch)]
 
 
 @contextmanager
@@ -154,25 +162,48 @@ def _results(
         known += [(places.pop(digest), row) for digest, row in cache.rows(list(places))]
         if known:
             yield known
-        yield from _added(places, compute([paths[same[0]] for same in places.values()], extractor, pool), cache)
+        batches = [
+            {digest: paths[places[digest][0]] for digest in batch} for batch in _batches(list(places), extractor)
+        ]
+        for digest, row in _computed(batches, extractor, cache, pool):
+            yield [(places[digest], row)]
 
 
-def _added(
-    places: dict[bytes, list[int]], batches: Iterator[list[np.ndarray | str]], cache: FeatureCache
-) -> Iterator[list[Result]]:
-    """Give the results of each batch, and add the features to the cache, even if an error comes before the end."""
+def _computed(
+    batches: list[dict[bytes, Path]], extractor: Extractor, cache: FeatureCache, pool: ThreadPoolExecutor
+) -> Iterator[tuple[bytes, np.ndarray | str]]:
+    """Give the result of each image as soon as its batch is computed, and add its features to the cache.
+
+    The features of all batches that have begun are added, even if an error comes before the end.
+    """
+    running = {pool.submit(_features, list(batch.values()), extractor): list(batch) for batch in batches}
     new: dict[bytes, np.ndarray] = {}
-    written, waiting = time.monotonic(), iter(places)
+    written = time.monotonic()
     try:
-        for batch in batches:
-            rows = dict(zip(itertools.islice(waiting, len(batch)), batch, strict=True))
-            new |= {digest: row for digest, row in rows.items() if not isinstance(row, str)}
+        for future in as_completed(list(running)):
+            rows = dict(zip(running.pop(future), future.result(), strict=True))
+            new |= _usable(rows)
             if time.monotonic() - written > PAUSE:
                 cache.add(new)
                 new, written = {}, time.monotonic()
-            yield [(places[digest], row) for digest, row in rows.items()]
+            yield from rows.items()
     finally:
-        cache.add(new)
+        begun = {future: digests for future, digests in running.items() if not future.cancel()}
+        try:
+            wait(begun)
+        finally:
+            for future, digests in begun.items():
+                if _succeeded(future):
+                    new |= _usable(dict(zip(digests, future.result(), strict=True)))
+            cache.add(new)
+
+
+def _usable(rows: dict[bytes, np.ndarray | str]) -> dict[bytes, np.ndarray]:
+    return {digest: row for digest, row in rows.items() if not isinstance(row, str)}
+
+
+def _succeeded(future: Future[Any]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _reasons(paths: list[Path], reason: str) -> dict[Path, str]:

@@ -100,7 +100,7 @@ class Published:
     def check_unknown(self, share: float) -> None:
         """Refuse to recognise unknown samples if too few samples were held out for it."""
         try:
-            self.learned()._with_novelty()[1].limit(share)
+            self.learned().check_unknown(share)
         except IF2NetError as error:
             raise refusal_of(error, 409) from error
 

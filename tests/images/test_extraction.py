@@ -114,25 +114,40 @@ def test_two_threads_can_extract_at_the_same_time(paths, extractor):
     assert threads_elsewhere() == [2, 2]
 
 
-def test_the_total_is_shown_at_once_and_progress_after_every_batch(paths, extractor):
+def test_the_total_is_shown_at_once_and_progress_after_every_picture(paths, extractor):
     shown = []
     extract(paths, extractor, show=lambda done, total, text="": shown.append((done, total)))
-    assert list(dict.fromkeys(shown)) == [(0, 12), (4, 12), (8, 12), (12, 12)]
+    assert shown == [(done, 12) for done in range(13)]
     shown.clear()
     extract(paths, extractor, show=lambda done, total, text="": shown.append((done, total)))
     assert (shown[0], shown[-1]) == ((0, 12), (12, 12))
 
 
-def test_only_the_rest_is_computed_after_an_interrupt(paths, extractor, images_read):
+@pytest.mark.parametrize("finished", [1, 4, 6])
+def test_no_picture_is_computed_twice_after_an_interrupt(paths, extractor, images_read, finished):
     def stop(done, total, text=""):
-        if done == 8:
+        if done == finished:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         extract(paths, extractor, show=stop)
+    assert len(images_read) >= finished
+    extract(paths, extractor)
+    assert sorted(images_read) == sorted(paths)
+
+
+def test_features_of_other_batches_are_kept_if_one_fails(paths, extractor, images_read, monkeypatch):
+    def finite(row, image, backbone):
+        return row if image != paths[0] else 1 / 0
+
+    with monkeypatch.context() as changed:
+        changed.setattr("if2net.images.extraction._finite", finite)
+        with pytest.raises(ZeroDivisionError):
+            extract(paths, extractor)
     images_read.clear()
     extract(paths, extractor)
-    assert images_read == paths[8:]
+    assert paths[0] in images_read
+    assert len(images_read) < len(paths)
 
 
 def test_images_that_another_process_adds_meanwhile_are_not_computed_again(

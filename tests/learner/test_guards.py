@@ -93,6 +93,21 @@ def test_a_heavy_tail_is_no_reason_to_refuse_a_batch(new_learner):
         net.learn(X[start : start + 100], y[start : start + 100])
 
 
+def test_a_feature_that_is_nearly_zero_in_a_small_first_batch_may_have_usual_values_later(new_learner):
+    random = np.random.default_rng(0)
+    X, y = random.random((200, 20)), np.arange(200) // 10
+    X[:, 0] *= 1000  # columns in different units
+    X[:, 7] = 0
+    X[[5, 50, 150], 7] = 3e-6, 0.9, 0.9
+    net = new_learner(width=50).learn(X[:10], y[:10])
+    assert net.encoder.clips
+    net.learn(X[10:], y[10:])
+    assert net.samples == 200
+    X[150, 7] = 1e5  # above the usual values of all columns
+    with pytest.raises(SuspectInputError):
+        new_learner(width=50).learn(X[:10], y[:10]).learn(X[10:], y[10:])
+
+
 @pytest.mark.parametrize("place", [np.s_[20], np.s_[20, 6]], ids=["a row", "a value"])
 def test_one_sample_of_1e9_is_refused_where_large_values_are_clipped_too(new_learner, place):
     X, y = load_wine(return_X_y=True)

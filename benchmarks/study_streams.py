@@ -1,0 +1,107 @@
+"""The guard against batches in wrong units, on the streams of the study: how many batches it would refuse.
+
+Each task of a stream is one batch, as `if2net run` gives it to IF2Net: five class orders, the scale of the first
+task, and the searched settings of the data set. MNIST and FashionMNIST have the dense and the innate encoder, digits
+the dense one. Images have features of the innate encoder or of EfficientNet-Lite0, of the first images of each class.
+`size` is the largest relative size of a batch; it is refused above `limit`. The innate encoder compares the range of
+values instead, so it has no size. Streams with a backbone trained for them need a GPU and are not among these.
+
+usage: python benchmarks/study_streams.py --data DIR [--images N] [--out FILE]
+DIR holds mnist/, fashion-mnist/, cifar100/ and cub200/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from if2net.encoder import DenseEncoder, Encoder, encoder_config
+from if2net.encoder.innate.encoder import InnateConfig, InnateEncoder
+from if2net.files import write_text
+from if2net.guards import TOO_LARGE, looks_usual, relative_size
+from if2net.images.extractor import load_extractor
+from if2net.study.bench.hyperparameters import for_pictures, searched
+from if2net.study.bench.results import environment
+from if2net.study.bench.rows import image_rows
+from if2net.study.bench.settings import resolve
+from if2net.study.data import Dataset, ImageDataset, load_dataset, load_images, parse_scenario
+from if2net.study.data.image_files import Files
+
+SEEDS = 5
+STREAMS = (
+    *(f"{name}-10/{tasks}" for name in ("digits", "mnist", "fashion-mnist") for tasks in (5, 10)),
+    *(f"cifar100-{stream}@innate" for stream in ("60/10", "60/20", "100/10", "100/100")),
+    *(f"cub200-{stream}@efficientnet-lite0" for stream in ("100/5", "100/10", "100/20", "200/200")),
+)
+
+
+def first_images(images: ImageDataset, count: int) -> ImageDataset:
+    """Return the first training images of each class, and one test image, which is not used."""
+
+    def first(files: Files, count: int) -> Files:
+        places = np.concatenate([np.flatnonzero(files.labels == label)[:count] for label in np.unique(files.labels)])
+        return Files(tuple(files.paths[place] for place in places), files.labels[places])
+
+    return replace(images, train=first(images.train, count), test=first(images.test, 1))
+
+
+def loaded(name: str, backbone: str | None, folder: Path, count: int) -> Dataset:
+    if backbone is None:
+        return load_dataset(name, folder)
+    return image_rows(first_images(load_images(name, folder), count), load_extractor(backbone))[0]
+
+
+def encoders(dataset: str, inputs: int) -> Iterator[tuple[str, Encoder]]:
+    """Give the encoders of the study's method for a data set, the dense one without layers, which no check uses."""
+    settings = resolve(["if2net"], "agnostic", searched(["if2net"], dataset, "agnostic"))["if2net"]
+    assert settings.check_inputs
+    yield "dense", DenseEncoder(encoder_config("linear", inputs, standardise=settings.standardise), seed=0)
+    if given := for_pictures(dataset, "agnostic", []):
+        settings = resolve(["if2net"], "agnostic", given)["if2net"]
+        yield "innate", InnateEncoder(InnateConfig.of(settings.encoder, settings.shape, None, 0))
+
+
+def refusals(data: Dataset, scenario: str, which: str, dataset: str) -> dict[str, Any]:
+    sizes, batches, refused = [], 0, 0
+    for seed in range(SEEDS):
+        _, tasks = parse_scenario(scenario).stream(data, seed)
+        encoder = dict(encoders(dataset, data.train_X.shape[1]))[which]
+        for task in tasks:
+            X = torch.from_numpy(np.ascontiguousarray(task.train_X)).float()
+            if task.index == 0:
+                encoder.start(X)
+            sizes.append(float(relative_size(X, encoder)))
+            usual = looks_usual(X, encoder) & encoder.fits(X)
+            batches, refused = batches + 1, refused + (not bool(usual))
+    found: dict[str, Any] = {"batches": batches, "refused": refused}
+    return found if which == "innate" else found | {"size": max(sizes)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--images", type=int, default=10, help="images of each class")
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
+    arguments = parser.parse_args()
+    report: dict[str, Any] = {"environment": environment("cpu"), "images": arguments.images, "limit": TOO_LARGE}
+    report["streams"], data = {}, {}
+    for name in STREAMS:
+        scenario = parse_scenario(name)
+        key = scenario.dataset, scenario.backbone
+        if key not in data:
+            data = {key: loaded(*key, arguments.data, arguments.images)}
+        for which, _ in encoders(scenario.dataset, data[key].train_X.shape[1]):
+            report["streams"][f"{name}, {which}"] = refusals(data[key], name, which, scenario.dataset)
+            print(name, which, report["streams"][f"{name}, {which}"], flush=True)
+    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
