@@ -31,7 +31,7 @@ from if2net.study.bench.hyperparameters import for_pictures, searched
 from if2net.study.bench.results import environment
 from if2net.study.bench.rows import image_rows
 from if2net.study.bench.settings import resolve
-from if2net.study.data import Dataset, ImageDataset, load_dataset, load_images, parse_scenario
+from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, load_images, parse_scenario
 from if2net.study.data.image_files import Files
 
 SEEDS = 5
@@ -58,21 +58,21 @@ def loaded(name: str, backbone: str | None, folder: Path, count: int) -> Dataset
     return image_rows(first_images(load_images(name, folder), count), load_extractor(backbone))[0]
 
 
-def encoders(dataset: str, inputs: int) -> Iterator[tuple[str, Encoder]]:
-    """Give the encoders of the study's method for a data set, the dense one without layers, which no check uses."""
-    settings = resolve(["if2net"], "agnostic", searched(["if2net"], dataset, "agnostic"))["if2net"]
+def encoders(scenario: Scenario, inputs: int) -> Iterator[tuple[str, Encoder]]:
+    """Give the encoders of the study's method for a stream, the dense one without layers, which no check uses."""
+    settings = resolve(["if2net"], "agnostic", searched(["if2net"], scenario.dataset, "agnostic"))["if2net"]
     assert settings.check_inputs
     yield "dense", DenseEncoder(encoder_config("linear", inputs, standardise=settings.standardise), seed=0)
-    if given := for_pictures(dataset, "agnostic", []):
+    if given := for_pictures(scenario, "agnostic", []):
         settings = resolve(["if2net"], "agnostic", given)["if2net"]
         yield "innate", InnateEncoder(InnateConfig.of(settings.encoder, settings.shape, None, 0))
 
 
-def refusals(data: Dataset, scenario: str, which: str, dataset: str) -> dict[str, Any]:
+def refusals(data: Dataset, scenario: Scenario, which: str) -> dict[str, Any]:
     sizes, batches, refused = [], 0, 0
     for seed in range(SEEDS):
-        _, tasks = parse_scenario(scenario).stream(data, seed)
-        encoder = dict(encoders(dataset, data.train_X.shape[1]))[which]
+        _, tasks = scenario.stream(data, seed)
+        encoder = dict(encoders(scenario, data.train_X.shape[1]))[which]
         for task in tasks:
             X = torch.from_numpy(np.ascontiguousarray(task.train_X)).float()
             if task.index == 0:
@@ -97,8 +97,8 @@ def main() -> None:
         key = scenario.dataset, scenario.backbone
         if key not in data:
             data = {key: loaded(*key, arguments.data, arguments.images)}
-        for which, _ in encoders(scenario.dataset, data[key].train_X.shape[1]):
-            report["streams"][f"{name}, {which}"] = refusals(data[key], name, which, scenario.dataset)
+        for which, _ in encoders(scenario, data[key].train_X.shape[1]):
+            report["streams"][f"{name}, {which}"] = refusals(data[key], scenario, which)
             print(name, which, report["streams"][f"{name}, {which}"], flush=True)
     write_text(arguments.out, json.dumps(report, indent=1) + "\n")
 

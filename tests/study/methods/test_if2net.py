@@ -15,8 +15,9 @@ OURS = ("if2net", "if2net-gradient", "if2net-ewc")
 
 def as_run(name, dataset, *given):
     """Return the settings that `if2net run` gives to a method."""
-    pictures = for_pictures(dataset, "agnostic", list(given)) if name == "if2net" else []
-    best = [] if pictures else searched([name], dataset, "agnostic")
+    scenario = parse_scenario(f"{dataset}-2/1")
+    pictures = for_pictures(scenario, "agnostic", list(given)) if name == "if2net" else []
+    best = [] if pictures else searched([name], dataset, "agnostic", backbone=scenario.backbone)
     return resolve([name], "agnostic", [*best, *pictures, *given])[name]
 
 
