@@ -124,6 +124,12 @@ def test_methods_and_data_sets_are_listed():
         assert CliRunner().invoke(app, [*words, "--quiet"]).output == ""
 
 
+def test_the_summaries_of_comparisons_begin_in_one_column():
+    summaries = json.loads(CliRunner().invoke(app, ["reproduce", "--list", "--json"]).output)
+    lines = CliRunner().invoke(app, ["reproduce", "--list"]).output.splitlines()
+    assert len({line.rindex(summary) for line, summary in zip(lines, summaries.values(), strict=True)}) == 1
+
+
 # ---------------------------------------------------------------------- errors
 
 

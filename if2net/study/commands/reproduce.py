@@ -63,7 +63,8 @@ def reproduce(
     summaries = {entry: experiment.summary for entry, experiment in EXPERIMENTS.items()}
     summaries |= {entry: ablation.summary for entry, ablation in ABLATIONS.items()}
     if list_them or name is None:
-        lines = [f"{entry:20} {summary}" for entry, summary in summaries.items()]
+        width = max(map(len, summaries))
+        lines = [f"{entry:{width}} {summary}" for entry, summary in summaries.items()]
         answer(lines, summaries, as_json=as_json, quiet=quiet)
         return
     if name not in summaries:
