@@ -29,12 +29,22 @@ def cross_entropy(scores, y, tau):
 
 
 @pytest.mark.parametrize("classes", [0, 1, 3])
-def test_the_temperature_of_fewer_than_two_classes_is_one(classes):
+def test_the_temperature_of_fewer_than_two_classes_is_the_usual_one(classes):
     held = Statistics(10, torch.float64)
     held.grow(classes)
     if classes:
         held.add(torch.ones(20, 10, dtype=torch.float64), torch.zeros(20, dtype=torch.int64))
-    assert temperature(torch.ones(10, classes, dtype=torch.float64), held) == 1.0
+    assert temperature(torch.ones(10, classes, dtype=torch.float64), held) == pytest.approx(0.15)
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_a_few_held_out_samples_do_not_decide_alone(shift):
+    """All of them are right, or all are wrong, which alone would ask for the lowest or the highest temperature."""
+    V, y = torch.eye(4, dtype=torch.float64).repeat(2, 1), torch.arange(8) % 4
+    held = Statistics(4, torch.float64)
+    held.grow(4)
+    held.add(V, (y + shift) % 4)
+    assert 0.02 < temperature(torch.eye(4, dtype=torch.float64), held) < 2
 
 
 def test_well_separated_classes_have_a_lower_temperature_than_overlapping_ones():
