@@ -155,7 +155,10 @@ def test_info_names_the_backbone(model):
     ("backbone", "line"),
     [
         ("pixels,size=8", None),
+        ("pixels,beside=innate", None),
         ("efficientnet-lite0,pool=2", "weights  licence: Apache-2.0"),
+        ("pixels,beside=efficientnet-lite0", "weights  licence: Apache-2.0"),
+        ("pixels,beside=efficientnet-lite0,beside=innate", None),
         ("timm:resnet18", "weights  licence: that of their publisher"),
     ],
 )

@@ -63,8 +63,18 @@ def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
 
 
 def licence_of(text: str) -> str | None:
-    """Return the licence of the weights of a backbone; None for the backbones that are part of if2net."""
-    name, _ = split(text)
+    """Return the licence of the weights of a backbone; None for the backbones that are part of if2net.
+
+    >>> licence_of("pixels,beside=efficientnet-lite0")
+    'Apache-2.0'
+    """
+    name, words = split(text)
+    besides = [word.removeprefix("beside=") for word in words if word.startswith("beside=")][-1:]  # as in Options
+    licences = [_licence(one) for one in (name, *besides)]
+    return "; ".join(dict.fromkeys(one for one in licences if one is not None)) or None
+
+
+def _licence(name: str) -> str | None:
     if name in ("pixels", *INNATE):
         return None
     return efficientnet.LICENCE if name in efficientnet.SIZES else "that of their publisher"

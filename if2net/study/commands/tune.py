@@ -45,6 +45,7 @@ def tune(
     from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
     from if2net.study.data import parse_scenario
+    from if2net.study.pretraining.per_seed import for_search
 
     check_results_folder(out.parent, force=True)
     if out.exists():
@@ -52,6 +53,7 @@ def tune(
     console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
+    for_search(stream)  # a backbone that cannot be searched with is an error before it is trained
     space, fixed = hyperparameters.space(method) if not grid else ({}, [])
     chosen_device = str(resolve_device(device))
     left_out = prepare_rows(stream, loader, chosen_device, console, [0])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 
 from if2net.errors import ConfigurationError
+from if2net.images.extractor import Options
 from if2net.progress import Show
 from if2net.study.data import Scenario
 from if2net.study.pretraining import adapted, held_out
@@ -49,6 +50,9 @@ def prepare(
     """Return the scenario with the backbone file of a seed, and the images that could not be used in its training."""
     if not is_per_seed(scenario):
         return Prepared(scenario)
+    _, *options = str(scenario.backbone).split(",")
+    # A wrong option is an error before the training, not after it. The seed belongs to `held_out`.
+    Options.parse([word for word in options if not word.startswith("seed=")], {})
     maker = adapted if _name(scenario) in adapted.NAMES else held_out
     return maker.prepare(scenario, seed, folder, device=device, show=show)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from command_line import if2net
 from PIL import Image
 
 from if2net import modelfile
@@ -11,7 +12,7 @@ from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import load_extractor
 from if2net.study.bench.rows import Loader
 from if2net.study.data import parse_scenario
-from if2net.study.pretraining import adapted, per_seed
+from if2net.study.pretraining import adapted, held_out, per_seed
 from if2net.study.pretraining.adaptation import Adaptation
 
 
@@ -89,3 +90,33 @@ def test_a_first_task_without_readable_pictures_is_refused(folder):
 def test_it_cannot_be_searched(folder):
     with pytest.raises(ConfigurationError, match="has seen the training pictures that a search holds back"):
         per_seed.for_search(parse_scenario("cifar10-4/2@innate-adapted"))
+
+
+def test_tune_refuses_it_before_the_training(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(adapted, "prepare", lambda *_, **__: pytest.fail("the training began"))
+    words = [
+        "tune",
+        "cifar10-4/2@innate-adapted",
+        "-m",
+        "if2net",
+        "--data",
+        folder,
+        "--out",
+        tmp_path / "search.json",
+    ]
+    with pytest.raises(ConfigurationError, match="search with innate"):
+        if2net(*words)
+
+
+@pytest.mark.parametrize("backbone", ["innate-adapted,beside=nothing", "innate-adapted,wide=2", "held-out,pool=0"])
+def test_a_wrong_option_is_refused_before_the_training(backbone, folder, monkeypatch):
+    for maker in (adapted, held_out):
+        monkeypatch.setattr(maker, "prepare", lambda *_, **__: pytest.fail("the training began"))
+    with pytest.raises(ConfigurationError, match=r"no backbone 'nothing'|no option .* 'wide'|option pool"):
+        per_seed.resolved(parse_scenario(f"cifar10-4/2@{backbone}"), 0, folder)
+
+
+def test_the_seed_of_a_search_is_no_wrong_option(folder, monkeypatch):
+    monkeypatch.setattr(held_out, "prepare", lambda scenario, *_, **__: held_out.Prepared(scenario))
+    scenario = per_seed.for_search(parse_scenario("cifar10-4/2@held-out,pool=1"))
+    assert per_seed.resolved(scenario, 0, folder).backbone == "held-out,seed=0,pool=1"
