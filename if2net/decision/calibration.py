@@ -1,8 +1,8 @@
 """The temperature of the probabilities, fitted on held-out statistics, without keeping samples.
 
 The statistics give the mean score of each class and the spread of all scores around these means. Scores drawn from
-this model stand in for the held-out samples, and the temperature maximises the likelihood of their true classes, times
-a prior: a few held-out samples that happen to be all right, or all wrong, must not decide alone. Two
+this model stand in for the held-out samples, and the temperature maximises the likelihood of their true classes,
+times a prior: a few held-out samples that happen to be all right, or all wrong, must not decide alone. Two
 assumptions fill in what the statistics do not contain: the tails are those of Student's t with 4 degrees of freedom,
 and a score varies most where its class mean is undecided, like a Bernoulli variance m(1 − m).
 """
@@ -24,13 +24,13 @@ TAILS = 4
 STRAY_FLOOR = 0.01
 LOWEST, HIGHEST = math.log(1e-3), math.log(1e2)
 STEPS_OF_SEARCH = 40
-# The usual temperature of the tables of scikit-learn, and how far its logarithm strays from that. Against a few hundred
-# held-out samples the prior counts little.
+# The usual temperature of the tables of scikit-learn, and how far its logarithm strays from that. Against a few
+# hundred held-out samples the prior counts little.
 USUAL, STRAYS = math.log(0.15), 1.0
 
 
 def temperature(beta: Tensor, held: Statistics) -> float:
-    """Return the τ of softmax(scores / τ) for this β; the usual one if fewer than two classes have held-out samples."""
+    """Return the τ of softmax(scores / τ) for this β; the usual one where fewer than two classes are held out."""
     seen = held.weights > 0
     if int(seen.sum()) < 2:
         return math.exp(USUAL)
