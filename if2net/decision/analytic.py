@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
-from if2net.decision.novelty import Discriminants, Novelty, Product
+from if2net.decision.novelty import Novelty, Product
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge, smallest_ridge
 from if2net.decision.row_space import row_space
@@ -289,9 +289,7 @@ class Analytic(DecisionLayer):
         # G of k times as many features has k times as large eigenvalues, and the ridge is relative to their mean.
         some = self.total.thinned(self.features)
         ridge = max(self.ridge * self.held.width / self.width, smallest_ridge(some.G))
-        means = self.Q.double() / torch.where(self.total.weights > 0, self.total.weights, 1)
-        discriminants = Discriminants.of(self.beta, means, self.reweighted(some).weights)
-        return Novelty.of(discriminants, some, self.held, ridge, self.features, product, self.reweighted)
+        return Novelty.of(some, self.held, ridge, self.features, product)
 
     def _projector_alpha(self) -> float:
         return absolute_ridge(self.G, self.ridge)

@@ -46,25 +46,33 @@ def _loss(scores: Tensor, labels: Tensor, weight: float, log_temperature: float)
     return error + ((log_temperature - USUAL) / STRAYS) ** 2 / (2 * weight)
 
 
-def draw_scores(beta: Tensor, held: Statistics, tails: int = TAILS) -> tuple[Tensor, Tensor, Tensor]:
-    """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1."""
-    beta, counts = beta.to(held.G.dtype), held.weights
+def draw_scores(
+    beta: Tensor, held: Statistics, tails: int = TAILS, beside: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1.
+
+    `beside` has further columns, which come after those of β. They vary with the scores, and as much more or less
+    for each class as the scores do.
+    """
+    both, counts = beta if beside is None else torch.cat([beta, beside], dim=1), held.weights
+    both = both.to(held.G.dtype)
     share = (counts / counts.sum()).unsqueeze(1)
     # Row k: the mean scores of class k.
-    means = (held.Q.double().T @ beta.double()) / torch.where(counts > 0, counts, 1).unsqueeze(1)
-    second = beta.double().T @ symmetric_product(held.G, beta).double() / counts.sum()
+    means = (held.Q.double().T @ both.double()) / torch.where(counts > 0, counts, 1).unsqueeze(1)
+    second = both.double().T @ symmetric_product(held.G, both).double() / counts.sum()
     # Of the nameless samples, G has the scatter, which is part of the spread.
     spread = (second - (means * share).T @ means) * (held.weight / (held.weight + held.nameless_weight))
     values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
     root = vectors * values.clamp(min=0).sqrt()
-    decided = means.abs().clamp(max=1)
+    decided = means[:, : beta.shape[1]].abs().clamp(max=1)
     undecided = decided * (1 - decided) + STRAY_FLOOR
     factors = (undecided / (share * undecided).sum(dim=0)).sqrt()
+    factors = factors if beside is None else torch.cat([factors, factors], dim=1)
 
     generator = torch.Generator().manual_seed(0)
     labels = torch.multinomial(share.flatten().cpu(), DRAWS, replacement=True, generator=generator)
-    normal = torch.randn(DRAWS, beta.shape[1], dtype=torch.float64, generator=generator)
+    normal = torch.randn(DRAWS, both.shape[1], dtype=torch.float64, generator=generator)
     squares = (tails - 2) / torch.randn(DRAWS, tails, dtype=torch.float64, generator=generator).square().sum(dim=1)
-    heavy = (normal * squares.sqrt().unsqueeze(1)).to(beta.device)
-    labels = labels.to(beta.device)
-    return means[labels] + heavy @ root.T * factors[labels], labels, squares.to(beta.device)
+    heavy = (normal * squares.sqrt().unsqueeze(1)).to(both.device)
+    labels = labels.to(both.device)
+    return means[labels] + heavy @ root.T * factors[labels], labels, squares.to(both.device)

@@ -60,6 +60,16 @@ def test_the_share_rejected_is_close_to_the_one_asked_for(new_learner, digits):
         assert shares == pytest.approx([0.05, 0.1], rel=0.6)
 
 
+def test_classes_far_apart_in_float32_can_be_told_from_others():
+    """Their scatter is below the rounding of G."""
+    random, y = np.random.default_rng(0), np.arange(1000) % 3
+    X = random.normal(size=(1000, 3)) + 100.0 * y[:, None]
+    classifier = IF2NetClassifier(random_state=0, device="cpu").fit(X, y)
+    known, other = (classifier.predict(rows, unknown=0.05) for rows in (X, X - [[0, 50, -50]]))
+    assert sum(answer is None for answer in known) < 300
+    assert sum(answer is None for answer in other) > 600
+
+
 def test_accepted_samples_keep_their_prediction_and_rejected_ones_have_none(learner, halves):
     X = np.concatenate([halves[2], halves[4]])
     predicted, plain = learner.predict(X, unknown=0.05), learner.predict(X)
