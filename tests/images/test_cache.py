@@ -1,3 +1,4 @@
+import itertools
 import logging
 import os
 import resource
@@ -59,7 +60,7 @@ def test_a_row_that_is_damaged_or_belongs_to_another_image_counts_as_missing(tmp
 
 def _write(folder, start, ready):
     cache = FeatureCache("x", folder)
-    for number in range(start, start + 1000):
+    for number in itertools.cycle(range(start, start + 1000)):  # until it is killed
         cache.add(features(2 * number, 2 * number + 2))
         ready.set()
 
