@@ -24,8 +24,8 @@ TAILS = 4
 STRAY_FLOOR = 0.01
 LOWEST, HIGHEST = math.log(1e-3), math.log(1e2)
 STEPS_OF_SEARCH = 40
-# The usual temperature of the tables of scikit-learn, and how far its logarithm strays from that. Against a few
-# hundred held-out samples the prior counts little.
+# The prior of log τ: its mean and its standard deviation. It counts as much as a few held-out samples, and little
+# against hundreds.
 USUAL, STRAYS = math.log(0.15), 1.0
 
 

@@ -63,8 +63,6 @@ def prepare(
     show: Show | None = None,
 ) -> Prepared:
     """Return the scenario with the backbone file of a seed, and the images that could not be used in its training."""
-    if not is_held_out(scenario):
-        return Prepared(scenario)
     _, *options = str(scenario.backbone).split(",")
     chosen = [word for word in options if word.startswith("seed=")]
     images = load_images(with_absolute_path(scenario.dataset), folder)
