@@ -80,8 +80,8 @@ def refusals(data: Dataset, scenario: Scenario, which: str) -> dict[str, Any]:
             sizes.append(float(relative_size(X, encoder)))
             usual = looks_usual(X, encoder) & encoder.fits(X)
             batches, refused = batches + 1, refused + (not bool(usual))
-    found: dict[str, Any] = {"batches": batches, "refused": refused}
-    return found if which == "innate" else found | {"size": max(sizes)}
+    counts: dict[str, Any] = {"batches": batches, "refused": refused}
+    return counts if which == "innate" else counts | {"size": max(sizes)}
 
 
 def main() -> None:

@@ -229,8 +229,8 @@ def best_of_innate(method: str, key: str) -> dict[str, str]:
     if method == "if2net":
         return {"encoder": encoder}
     wanted = (data, innate_tables.SIZES[encoder], method)
-    found = {(row["data"], row["size"], row["method"]): row["chosen"] for row in innate_tables.lines("peers")}
-    return found[wanted]
+    chosen = {(row["data"], row["size"], row["method"]): row["chosen"] for row in innate_tables.lines("peers")}
+    return chosen[wanted]
 
 
 def best_of_ours(method: str, key: str) -> dict[str, str]:

@@ -44,11 +44,11 @@ class Remembered:
                     self.places[hash(picture.tobytes())] = part, place, view
 
     def rows(self, pictures: Tensor) -> Tensor:
-        found = [
+        places = [
             self.places[hash(picture.tobytes())] if picture.any() else (0, 0, 0)  # zeros fill up a block
             for picture in (pictures * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()
         ]
-        rows = np.stack([self.rows_of[part][place, view] for part, place, view in found])
+        rows = np.stack([self.rows_of[part][place, view] for part, place, view in places])
         return torch.from_numpy(rows).to(pictures.device).float()
 
 
@@ -74,8 +74,8 @@ def streamed(train: Arrays, test: Arrays, tasks: int, order: int, **settings: An
 
 
 def read(folder: Path, data: str, part: str) -> Arrays:
-    found = np.load(folder / f"{data}.{part}.npz")
-    return found["X"], found["y"].astype(int)
+    file = np.load(folder / f"{data}.{part}.npz")
+    return file["X"], file["y"].astype(int)
 
 
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:

@@ -82,8 +82,8 @@ def trials(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             adaptation = Adaptation(steps=arguments.steps, rate=rate, seed=order)
             adapted = data.adapted(network, first, adaptation)
             change = np.linalg.norm(data.rows(adapted, data.learned[:1000]) - before) / np.linalg.norm(before)
-            found = {"rate": rate, "steps": arguments.steps, "change": round(float(change), 3)}
-            yield facts | found | data.accuracies(data.right(adapted), first)
+            trial = {"rate": rate, "steps": arguments.steps, "change": round(float(change), 3)}
+            yield facts | trial | data.accuracies(data.right(adapted), first)
 
 
 def main() -> None:

@@ -55,8 +55,8 @@ def searched(method: str, train: Arrays, tasks: int) -> list[Trial]:
     while planned := proposals(method, space, tried):
         for settings in planned:
             try:
-                found = accuracy(method, settings, (X[~held], y[~held]), (X[held], y[held]), tasks, 0)
-                tried.append(Trial(settings, {"acc": found}))
+                percent = accuracy(method, settings, (X[~held], y[~held]), (X[held], y[held]), tasks, 0)
+                tried.append(Trial(settings, {"acc": percent}))
             except (NumericalError, torch.OutOfMemoryError) as error:
                 tried.append(Trial(settings, error=str(error).splitlines()[0]))
     return tried
@@ -76,7 +76,8 @@ def peers(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                 started = time.perf_counter()
                 tried = searched(method, train, TASKS[data])
                 best = max(tried, key=lambda trial: trial.acc.get("acc", -1.0)).settings
-                found = [accuracy(method, best, train, test, TASKS[data], order) for order in range(arguments.orders)]
+                orders = range(arguments.orders)
+                accuracies = [accuracy(method, best, train, test, TASKS[data], order) for order in orders]
                 yield {
                     "kind": "peer",
                     "method": method,
@@ -86,7 +87,7 @@ def peers(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                     "views": views,
                     "trials": [trial.as_dict() for trial in tried],
                     "chosen": best,
-                    "accuracy": found,
+                    "accuracy": accuracies,
                     "seconds": round(time.perf_counter() - started, 1),
                 }
 

@@ -81,11 +81,11 @@ def product(data: str, encoder: str, tasks: int, width: int | None = None) -> li
     both = held_back(data, encoder, width)
     wanted = (data, encoder, tasks, width, max(both, key=lambda flips: both[flips]))
     runs = [row for row in lines("rows") if row["kind"] == "product"]
-    found = {
+    accuracies = {
         (run["data"], run["encoder"], run["tasks"], run["width"], run["settings"]["flips"]): run["accuracy"]
         for run in runs
     }
-    return found.get(wanted, [])
+    return accuracies.get(wanted, [])
 
 
 def cell(figures: list[float]) -> str:
@@ -121,8 +121,8 @@ def innate_short() -> list[str]:
 def innate_flips() -> list[str]:
     rows = []
     for data, name in NAMES.items():
-        both = [held_back(data, encoder, widths[-1]) for encoder, widths in WIDTHS.items()]
-        rows.append([name, *(f"{found[flips]:.2f}" for found in both for flips in (False, True))])
+        by_encoder = [held_back(data, encoder, widths[-1]) for encoder, widths in WIDTHS.items()]
+        rows.append([name, *(f"{accuracies[flips]:.2f}" for accuracies in by_encoder for flips in (False, True))])
     headings = ["small, plain", "small, mirrored", "large, plain", "large, mirrored"]
     return table(["held-back pictures of", *headings], rows)
 
@@ -140,15 +140,15 @@ def innate_peers() -> list[str]:
         for width in widths
     ]
     for method in ("ncm", "slda", "fecam", "acil", "ranpac"):
-        found = [peers.get((data, SIZES[encoder], method)) for data, encoder, _ in columns]
-        cells = (f"{cell(row['accuracy'])}, {len(row['trials'])} trials" if row else "–" for row in found)
+        measured = [peers.get((data, SIZES[encoder], method)) for data, encoder, _ in columns]
+        cells = (f"{cell(row['accuracy'])}, {len(row['trials'])} trials" if row else "–" for row in measured)
         rows.append([method, *cells])
     return table(["method", *(f"{NAMES[data]}, {SIZES[encoder]}" for data, encoder, _ in columns)], rows)
 
 
 def innate_imitation() -> list[str]:
     """Held-back accuracy with mirror images by the weight of the imitation, with nodes and without."""
-    found = {
+    trials = {
         (row["steps"], row["imitation"], row["data"], row["views"], row["nodes"]): row for row in lines("imitation")
     }
     columns = [(data, 2, nodes) for data in ("cifar100", "fashion-mnist") for nodes in (0, DEFAULT[0])]
@@ -156,9 +156,9 @@ def innate_imitation() -> list[str]:
         [
             f"{imitation:g}",
             f"{steps:,}",
-            *(f"{found[steps, imitation, *column]['accuracy']:.2f}" for column in columns),
+            *(f"{trials[steps, imitation, *column]['accuracy']:.2f}" for column in columns),
         ]
-        for steps, imitation in dict.fromkeys(key[:2] for key in found)
+        for steps, imitation in dict.fromkeys(key[:2] for key in trials)
     ]
     headings = [NAMES[data] + (f", {nodes:,} nodes" if nodes else "") for data, _, nodes in columns]
     return table(["weight of the imitation", "steps", *headings], rows)
@@ -200,12 +200,12 @@ def innate_adaptation() -> list[str]:
 
 def innate_widths() -> list[str]:
     """The best accuracy by the number of nodes, its ridge, and the ridges that three criteria prefer."""
-    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for row in lines("widths"):
-        found.setdefault((row["data"], row["size"], row["nodes"]), []).append(row)
+        groups.setdefault((row["data"], row["size"], row["nodes"]), []).append(row)
     rows = []
     for (data, size, nodes), trials in sorted(
-        found.items(), key=lambda item: (list(NAMES).index(item[0][0]), item[0][1] != "small", item[0][2])
+        groups.items(), key=lambda item: (list(NAMES).index(item[0][0]), item[0][1] != "small", item[0][2])
     ):
         accurate = max(trials, key=lambda trial: trial["accuracy"])
         ridges = [min(trials, key=lambda trial: trial[key])["ridge"] for key in ("error", "gcv", "inner_fifth")]
@@ -238,14 +238,14 @@ def innate_nodes() -> list[str]:
 
 
 def innate_readouts() -> list[str]:
-    found = {(row["tag"], row["size"], row["data"]): row for row in lines("readouts")}
+    trials = {(row["tag"], row["size"], row["data"]): row for row in lines("readouts")}
     data = ("cifar100", "fashion-mnist")
     rows = []
     for tag in READOUTS:
         for size in ("small", "large", "both"):
-            if (tag, size, data[0]) in found:
+            if (tag, size, data[0]) in trials:
                 name = f"{size}: {tag.removeprefix('large, ').removeprefix('both sizes, ')}"
-                pair = [found.get((tag, size, each), {}) for each in data]
+                pair = [trials.get((tag, size, each), {}) for each in data]
                 rows.append([name, *(cell([row["ridge"]] if row else []) for row in pair)])
                 if "lda" in pair[0]:
                     rows.append([f"{name}, linear discriminant", *(cell([row["lda"]]) for row in pair)])

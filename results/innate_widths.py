@@ -136,11 +136,11 @@ def percent(scores: Tensor, y: Tensor) -> float:
 def readouts(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     device = torch.device(arguments.device)
     for data in arguments.data:
-        found = np.load(arguments.pictures / f"{data}.train.npz")
-        y = torch.from_numpy(found["y"].astype(np.int64)).to(device)
+        pictures = np.load(arguments.pictures / f"{data}.train.npz")
+        y = torch.from_numpy(pictures["y"].astype(np.int64)).to(device)
         held = torch.from_numpy(held_back(len(y))).to(device)
         for size in arguments.sizes:
-            both = features(size, found["X"], device)
+            both = features(size, pictures["X"], device)
             for views in arguments.views:
                 rows = both[:, :views].mean(dim=1)
                 for width in arguments.nodes:

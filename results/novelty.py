@@ -93,7 +93,7 @@ def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
     (X, y), known, unknown = pair
     net = IF2Net(device="cpu", **settings).learn(X, y)
     novelty = _layer(net).novelty(RowwiseFactor)
-    found: dict[str, Any] = {"samples": {"learned": len(y), "known": len(known), "unknown": len(unknown)}}
+    report: dict[str, Any] = {"samples": {"learned": len(y), "known": len(known), "unknown": len(unknown)}}
     inside, outside = net.represent(known), net.represent(unknown)
     scores: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
         "novelty": lambda net, V: novelty(V, V @ _layer(net).beta),
@@ -102,17 +102,17 @@ def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
     for name, score in scores.items():
         low, high = score(net, torch.cat([inside, outside])).split([len(inside), len(outside)])
         target = np.repeat([0, 1], [len(low), len(high)])
-        found[name] = {
+        report[name] = {
             "auroc": float(roc_auc_score(target, torch.cat([low, high]).numpy())),
             "false_accepts": float((high <= torch.quantile(low, 1 - SHARE)).double().mean()),
         }
     parts = {"known": inside, "unknown": outside}
     values = {name: novelty(V, V @ _layer(net).beta) for name, V in parts.items()}
-    found["rejected"] = {name: float((values[name] > novelty.limit(SHARE)).double().mean()) for name in values}
-    found["known rejected"] = {
+    report["rejected"] = {name: float((values[name] > novelty.limit(SHARE)).double().mean()) for name in values}
+    report["known rejected"] = {
         str(share): float((values["known"] > novelty.limit(share)).double().mean()) for share in SHARES
     }
-    return found
+    return report
 
 
 # ---------------------------------------------------------------------- data
@@ -154,8 +154,8 @@ def birds(images: Path) -> Pair:
 
     def features(part: str, classes: list[str]) -> Data:
         labels = {path: label for label in classes for path in folders[part][label][:PER_CLASS]}
-        found = extract(list(labels), extractor)
-        return found.X, np.array(list(labels.values()))[found.kept]
+        extracted = extract(list(labels), extractor)
+        return extracted.X, np.array(list(labels.values()))[extracted.kept]
 
     return features("train", order[:half]), features("test", order[:half])[0], features("test", order[half:])[0]
 

@@ -41,15 +41,15 @@ TARGETS = [ROOT / "README.md", *(ROOT / f"docs/{page}.md" for page in PAGES)]
 MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!-- end of table -->)", re.DOTALL)
 PAPER = paper_figures("table-mnist")
 
-TOLD, ONE, MIXED = "aware: given the task", "transductive, one task per batch", "transductive, tasks mixed"
+AWARE, ONE, MIXED = "aware: given the task", "transductive, one task per batch", "transductive, tasks mixed"
 # Each row: the method as printed, its protocol, its folder, and the method (with its variant) in the results.
 PROTOCOLS = [
     ("IF2Net, default", "agnostic", "learner/{}-agnostic", "if2net"),
     ("the paper's gradient rule", "agnostic", "searched/{}-agnostic-gradient", "if2net"),
     ("IF2Net-EWC", "agnostic", "searched/{}-agnostic-ewc", "if2net"),
-    ("IF2Net, the paper's layers", TOLD, "learner/{}-aware", "if2net"),
-    ("the paper's gradient rule", TOLD, "searched/{}-aware-gradient", "if2net"),
-    ("IF2Net-EWC", TOLD, "searched/{}-aware-ewc", "if2net"),
+    ("IF2Net, the paper's layers", AWARE, "learner/{}-aware", "if2net"),
+    ("the paper's gradient rule", AWARE, "searched/{}-aware-gradient", "if2net"),
+    ("IF2Net-EWC", AWARE, "searched/{}-aware-ewc", "if2net"),
     *(
         (name, protocol, f"searched/{{}}-transductive-{rule}", f"if2net ({protocol.removeprefix('transductive, ')})")
         for protocol in (ONE, MIXED)
@@ -168,15 +168,15 @@ def pairs() -> list[str]:
 def recipe() -> list[str]:
     """Accuracy on held-back training images by the recipe of the pre-training, the depths and the pooling."""
     tried = json.loads((HERE / "recipe/trials.json").read_text())["tried"]
-    found = {
+    by_choice = {
         (trial["rotations"], trial["smoothing"], trial["epochs"], *trial["depths"], "pool", trial["pool"]): trial
         for trial in tried
     }
-    recipes = sorted({key[:3] for key in found}, reverse=True)
-    choices = dict.fromkeys(key[3:] for key in found)
+    recipes = sorted({key[:3] for key in by_choice}, reverse=True)
+    choices = dict.fromkeys(key[3:] for key in by_choice)
     lines = []
     for choice in sorted(choices):
-        accs = [found.get((*chosen, *choice)) for chosen in recipes]
+        accs = [by_choice.get((*chosen, *choice)) for chosen in recipes]
         cells = [f"{100 * trial['accuracy']:.2f}" if trial else "" for trial in accs]
         *depths, _, pool = choice
         lines.append(
@@ -194,8 +194,9 @@ def small() -> list[str]:
     data = benchmark("small")["data"]
     names = list(next(iter(data.values())))
     lines = [row(["data", *(f"{name}, % | s" for name in names)]), "|---|" + "---:|" * (2 * len(names))]
-    for name, found in data.items():
-        cells = [text for one in found.values() for text in (f"{one['accuracy']:.1f}", f"{one['seconds']:.2f}")]
+    for name, entries in data.items():
+        pairs = [(f"{entry['accuracy']:.1f}", f"{entry['seconds']:.2f}") for entry in entries.values()]
+        cells = [text for pair in pairs for text in pair]
         lines.append(row([name, *cells]))
     return lines
 
@@ -205,8 +206,10 @@ def imbalance() -> list[str]:
     data = benchmark("imbalance")["data"]
     names = list(next(iter(data.values())))
     lines = [row(["data", *names]), "|---|" + "---:|" * len(names)]
-    for name, found in data.items():
-        cells = (f"{one['balanced_accuracy']:.1f} ± {one['balanced_accuracy_std']:.1f}" for one in found.values())
+    for name, entries in data.items():
+        cells = (
+            f"{entry['balanced_accuracy']:.1f} ± {entry['balanced_accuracy_std']:.1f}" for entry in entries.values()
+        )
         lines.append(row([name, *cells]))
     return lines
 
@@ -428,10 +431,10 @@ def row(cells: list[str]) -> str:
 
 def novelty(kind: str) -> list[str]:
     """AUROC and false accepts of each score, and what `unknown` rejects."""
-    found = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
+    by_pair = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
     scores = ("novelty", "max-softmax", "energy", "Mahalanobis")
     rows = []
-    for pair, entry in found.items():
+    for pair, entry in by_pair.items():
         cells = [f"{entry[score]['auroc']:.4f}" for score in scores]
         cells += [f"{100 * entry[score]['false_accepts']:.1f}" for score in scores]
         cells.append(" / ".join(f"{100 * share:.1f}" for share in entry["known rejected"].values()))

@@ -260,15 +260,15 @@ def _encoder(section: Section) -> str:
 
 def _by_number_of_tasks(sections: Sequence[Section]) -> Chart:
     """ACC of IF2Net on CIFAR-100 by the number of tasks, for each innate encoder, and published figures."""
-    found: dict[str, dict[int, Series]] = {}
+    ours: dict[str, dict[int, Series]] = {}
     for section in sections:
         if parse_scenario(section.scenario).dataset == "cifar100" and _encoder(section) in INNATE:
             for series in section.series:
                 if series.name == "if2net":
-                    found.setdefault(f"if2net, {_encoder(section)}", {})[section.tasks] = series
-    places = sorted({*next(iter(PUBLISHED.values())), *(tasks for by_tasks in found.values() for tasks in by_tasks)})
+                    ours.setdefault(f"if2net, {_encoder(section)}", {})[section.tasks] = series
+    places = sorted({*next(iter(PUBLISHED.values())), *(tasks for by_tasks in ours.values() for tasks in by_tasks)})
     lines = []
-    for name, by_tasks in found.items():
+    for name, by_tasks in ours.items():
         pairs = [(by_tasks[n].mean("acc"), by_tasks[n].deviation("acc")) if n in by_tasks else ABSENT for n in places]
         lines.append(Line(name, [100 * mean for mean, _ in pairs], [100 * deviation for _, deviation in pairs]))
     for name, figures in PUBLISHED.items():
