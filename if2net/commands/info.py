@@ -33,7 +33,7 @@ def info(
         "tasks": f"{net.tasks:,}",
         "unused": "unknown: this model only predicts"
         if unused is None
-        else f"{unused:.0%} of the width: no sample has these directions yet (tr(P)/S)",
+        else f"{unused:.0%} of the width, left for samples unlike those learned so far",
         "samples": f"{net.samples:,}",
         "classes": f"{len(net.classes):,}",
     }

@@ -153,7 +153,7 @@ def test_info_shows_what_was_learned_and_checks_the_file(model):
     output = if2net("info", model)
     for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", " kB"):
         assert part in output
-    assert "% of the width: no sample has these directions yet" in output
+    assert "% of the width, left for samples unlike those learned so far" in output
     assert "width    125" in output  # 60 nodes, 64 inputs and a constant
 
 
