@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from if2net.images.extractor import Extractor
     from if2net.study.bench.rows import Loader
     from if2net.study.data import ImageDataset, Scenario
-    from if2net.study.pretraining.held_out import Prepared
+    from if2net.study.pretraining.preparation import Prepared
 
 
 def features(
@@ -94,13 +94,14 @@ def pretrain(
     from if2net.progress import progress
     from if2net.study.data import load_images
     from if2net.study.pretraining import held_out
+    from if2net.study.pretraining.preparation import file_name
     from if2net.study.pretraining.training import recipe_for
 
     console = screen(quiet=quiet or as_json, stderr=False)
     options: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
     given = {name: value for name, value in options.items() if value is not None}
     recipe = replace(recipe_for(dataset, seed), **given)
-    target = out or Path(held_out.file_name(dataset, classes, seed))
+    target = out or Path(file_name(dataset, classes, seed))
     if target.suffix != ".if2":
         raise ConfigurationError(f"{target} must end in .if2; choose another --out.")
     check_writable(target)

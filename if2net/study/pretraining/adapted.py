@@ -21,9 +21,9 @@ from if2net.files import locked
 from if2net.images.backbones.innate import SIZE
 from if2net.images.read import Framing
 from if2net.progress import Show
-from if2net.study.data import Scenario, load_images
+from if2net.study.data import Scenario
 from if2net.study.pretraining.adaptation import Adaptation, adapt
-from if2net.study.pretraining.held_out import Prepared, file_name, place, read_images, with_absolute_path
+from if2net.study.pretraining.preparation import Prepared, backbone_path, file_name, images_of, read_images
 
 # The backbones of this kind, and the encoders that they are adapted from.
 NAMES = {f"{name}-adapted": name for name in INNATE}
@@ -40,7 +40,7 @@ def prepare(
     """Return the scenario with the adapted network of a seed, and the images that could not be used for it."""
     name, *options = str(scenario.backbone).split(",")
     side = next((int(word.removeprefix("size=")) for word in options if word.removeprefix("size=").isdecimal()), SIZE)
-    images = load_images(with_absolute_path(scenario.dataset), folder)
+    images = images_of(scenario, folder)
     order = scenario.class_order(seed, len(images.classes))
     first = sorted(order[: scenario.classes // scenario.tasks])
     adaptation = Adaptation(seed=seed)
@@ -53,7 +53,7 @@ def prepare(
         "adaptation": asdict(adaptation),
         "from": weights.HASHES[INNATE[NAMES[name]]],
     }
-    path = place(images, f"{name}-{side}-{file_name(images.name, len(first), seed)}")
+    path = backbone_path(images, f"{name}-{side}-{file_name(images.name, len(first), seed)}")
     left_out: dict[Path, str] = {}
     with locked(path):  # a second process waits for the training instead of repeating it
         if not path.exists():

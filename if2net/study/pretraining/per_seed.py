@@ -12,7 +12,7 @@ from if2net.images.extractor import Options
 from if2net.progress import Show
 from if2net.study.data import Scenario
 from if2net.study.pretraining import adapted, held_out
-from if2net.study.pretraining.held_out import Prepared
+from if2net.study.pretraining.preparation import Prepared
 
 NAMES = (held_out.NAME, *adapted.NAMES)
 

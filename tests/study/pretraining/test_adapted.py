@@ -14,6 +14,7 @@ from if2net.study.bench.rows import Loader
 from if2net.study.data import parse_scenario
 from if2net.study.pretraining import adapted, held_out, per_seed
 from if2net.study.pretraining.adaptation import Adaptation
+from if2net.study.pretraining.preparation import Prepared
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,6 @@ def test_a_wrong_option_is_refused_before_the_training(backbone, folder, monkeyp
 
 
 def test_the_seed_of_a_search_is_no_wrong_option(folder, monkeypatch):
-    monkeypatch.setattr(held_out, "prepare", lambda scenario, *_, **__: held_out.Prepared(scenario))
+    monkeypatch.setattr(held_out, "prepare", lambda scenario, *_, **__: Prepared(scenario))
     scenario = per_seed.for_search(parse_scenario("cifar10-4/2@held-out,pool=1"))
     assert per_seed.resolved(scenario, 0, folder).backbone == "held-out,seed=0,pool=1"

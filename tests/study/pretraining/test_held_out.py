@@ -15,7 +15,7 @@ from if2net.study.bench.search import search
 from if2net.study.bench.settings import resolve
 from if2net.study.bench.stream import Plan
 from if2net.study.data import load_images, parse_scenario
-from if2net.study.pretraining import held_out
+from if2net.study.pretraining import held_out, preparation
 from if2net.study.pretraining.held_out import prepare, with_seed
 from if2net.study.pretraining.per_seed import resolved
 from if2net.study.pretraining.training import Recipe
@@ -118,7 +118,7 @@ def test_a_folder_whose_classes_have_changed_is_refused(five_colours):
 
 def test_the_backbone_of_a_published_data_set_is_named_after_it(five_colours, monkeypatch):
     images = replace(load_images(f"folder:{five_colours}"), name="cifar100")
-    monkeypatch.setattr(held_out, "load_images", lambda *_: images)
+    monkeypatch.setattr(preparation, "load_images", lambda *_: images)
     assert resolved(parse_scenario("cifar100-2/2@held-out"), 0).backbone.endswith("/backbones/cifar100-3-0.if2")
 
 
@@ -142,7 +142,7 @@ def train(folder, out, **more):
 def test_a_finished_training_is_not_repeated(five_colours, tmp_path, monkeypatch):
     assert train(five_colours, tmp_path / "b.if2") == {}
     before = (tmp_path / "b.if2").read_bytes()
-    monkeypatch.setattr(held_out, "read_image", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(preparation, "read_image", lambda *_: pytest.fail("read again"))
     assert train(five_colours, tmp_path / "b.if2") is None
     assert (tmp_path / "b.if2").read_bytes() == before
 
