@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
+from learning import seconds
 
 from if2net import IF2Net
 from if2net.decision.ridge import factor
@@ -24,12 +23,6 @@ from if2net.study.bench.results import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
 LONG, FEATURES = 300, 1000  # tasks and features of the long sequences
-
-
-def seconds(work: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
 
 
 def product_rate() -> float:

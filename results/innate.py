@@ -11,13 +11,13 @@ usage: python results/innate.py FOLDER [--features FOLDER] [--encoder innate] [-
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from innate_widths import append, held_back
 from torch import Tensor
 
 from if2net.encoder import INNATE
@@ -56,10 +56,10 @@ def percent(net: IF2Net, X: np.ndarray, y: np.ndarray) -> float:
     return round(100 * float((net.predict(X) == y).mean()), 2)
 
 
-def held_back(train: Arrays, **settings: Any) -> float:
+def held_back_accuracy(train: Arrays, **settings: Any) -> float:
     """Return the accuracy on a sixth of the training pictures, learned from the others."""
     X, y = train
-    held = np.random.default_rng(0).permutation(len(y)) % 6 == 0
+    held = held_back(len(y))
     return percent(IF2Net(**settings).learn(X[~held], y[~held]), X[held], y[held])
 
 
@@ -90,7 +90,7 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
             settings = {"encoder": encoder, "device": arguments.device, "width": arguments.width}
             both = {}
             if arguments.flips is None:
-                both = {flips: held_back(train, **settings, flips=flips) for flips in (True, False)}
+                both = {flips: held_back_accuracy(train, **settings, flips=flips) for flips in (True, False)}
                 for flips, accuracy in both.items():
                     yield facts | {"kind": "held back", "flips": flips, "accuracy": accuracy}
             settings["flips"] = max(both, key=lambda flips: both[flips]) if both else arguments.flips == "true"
@@ -113,10 +113,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "rows.jsonl")
     arguments = parser.parse_args()
-    with arguments.out.open("a") as out:
-        for row in rows(arguments):
-            for file in (out, None):
-                print(json.dumps(row), file=file, flush=True)
+    append(arguments.out, rows(arguments))
 
 
 if __name__ == "__main__":

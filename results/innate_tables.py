@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from if2net.study.bench.display import markdown
+
 HERE = Path(__file__).parent
 NAMES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 SIZES = {"innate": "small", "innate-large": "large"}
@@ -50,9 +52,7 @@ def lines(name: str) -> Iterator[dict[str, Any]]:
 
 
 def table(headings: list[str], rows: Iterable[list[str]]) -> list[str]:
-    rule = f"|{'|'.join(['---', *['---:'] * (len(headings) - 1)])}|"
-    first, *rest = (f"| {' | '.join(cells)} |" for cells in (headings, *rows))
-    return [first, rule, *rest]
+    return markdown(headings, rows).splitlines()
 
 
 def benchmark() -> dict[str, Any]:

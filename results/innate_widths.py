@@ -111,10 +111,11 @@ def trials(V: Tensor, y: Tensor, held: Tensor) -> Iterator[dict[str, float]]:
 
 
 def append(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Add each row to a file as soon as it is known, so that a stopped run leaves the finished ones."""
+    """Print each row and add it to a file at once, so that a stopped run leaves the finished rows."""
     with path.open("a") as out:
         for row in rows:
-            print(json.dumps(row), file=out, flush=True)
+            for file in (out, None):
+                print(json.dumps(row), file=file, flush=True)
 
 
 def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:

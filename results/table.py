@@ -86,11 +86,8 @@ PRINTED = [("acc", ".2f"), ("bwt", "+.3f")]
 
 def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list[str]:
     """All methods, with the paper's ACC beside ours."""
-    lines = [
-        "| method | exemplars | trials | MNIST-10/5 ACC % | paper | FashionMNIST-10/5 ACC % | paper | learning s "
-        "| state |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+    columns = [heading for name in ("MNIST", "FashionMNIST") for heading in (f"{name}-10/5 ACC %", "paper")]
+    lines = []
     for method in methods or METHODS:
         entries = [summary(f"table-mnist/{dataset}-{part}", method) for dataset in PAPER]
         tried = dict.fromkeys(trials(f"{dataset}{part.removeprefix('agnostic')}", method) for dataset in PAPER)
@@ -98,8 +95,8 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list
         for entry, figures in zip(entries, PAPER.values(), strict=True):
             cells += [accuracy(entry), f"{figures[method]['acc']:.2f}" if method in figures else ""]
         seconds = sum(entry["learn_seconds_mean"] for entry in entries) / len(entries)
-        lines.append(row([*cells, f"{seconds:.1f}", costs(entries[0])[1]]))
-    return lines
+        lines.append([*cells, f"{seconds:.1f}", costs(entries[0])[1]])
+    return markdown(["method", "exemplars", "trials", *columns, "learning s", "state"], lines).splitlines()
 
 
 def trials(data: str, method: str) -> str:
@@ -117,15 +114,13 @@ def current() -> list[str]:
 
 def speed() -> list[str]:
     """Seconds, accuracy and memory of learning the same features."""
-    lines = [
-        "| method | seconds per task | ours right after | times ours | predicting, times ours | accuracy % | MB |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    lines = []
     for name, entry in benchmark("learning")["contenders"].items():
         numbers = [f"{entry[key]:.1f}" for key in ("seconds_a_task", "seconds_of_ours", "times_ours")]
         numbers += [f"{entry['times_ours_to_predict']:.1f}", f"{100 * entry['accuracy']:.2f}"]
-        lines.append(row([name, *numbers, f"{entry['peak_megabytes']:,.0f}"]))
-    return lines
+        lines.append([name, *numbers, f"{entry['peak_megabytes']:,.0f}"])
+    headings = ["method", "seconds per task", "ours right after", "times ours", "predicting, times ours"]
+    return markdown([*headings, "accuracy %", "MB"], lines).splitlines()
 
 
 def rows() -> list[str]:
@@ -192,26 +187,22 @@ def recipe() -> list[str]:
 def small() -> list[str]:
     """Accuracy and seconds on small and narrow data."""
     data = benchmark("small")["data"]
-    names = list(next(iter(data.values())))
-    lines = [row(["data", *(f"{name}, % | s" for name in names)]), "|---|" + "---:|" * (2 * len(names))]
+    headings = [heading for name in next(iter(data.values())) for heading in (f"{name}, %", "s")]
+    lines = []
     for name, entries in data.items():
         pairs = [(f"{entry['accuracy']:.1f}", f"{entry['seconds']:.2f}") for entry in entries.values()]
-        cells = [text for pair in pairs for text in pair]
-        lines.append(row([name, *cells]))
-    return lines
+        lines.append([name, *(cell for pair in pairs for cell in pair)])
+    return markdown(["data", *headings], lines).splitlines()
 
 
 def imbalance() -> list[str]:
     """Balanced accuracy where the classes differ in size."""
     data = benchmark("imbalance")["data"]
-    names = list(next(iter(data.values())))
-    lines = [row(["data", *names]), "|---|" + "---:|" * len(names)]
+    lines = []
     for name, entries in data.items():
-        cells = (
-            f"{entry['balanced_accuracy']:.1f} ± {entry['balanced_accuracy_std']:.1f}" for entry in entries.values()
-        )
-        lines.append(row([name, *cells]))
-    return lines
+        pairs = [(entry["balanced_accuracy"], entry["balanced_accuracy_std"]) for entry in entries.values()]
+        lines.append([name, *(f"{mean:.1f} ± {deviation:.1f}" for mean, deviation in pairs)])
+    return markdown(["data", *next(iter(data.values()))], lines).splitlines()
 
 
 def limits() -> list[str]:
@@ -233,10 +224,7 @@ def precision() -> list[str]:
     """Errors at the smallest ridge that would be chosen, where rounding matters most."""
     results, seen = benchmark("accuracy"), set[tuple[str, str]]()
     ways = list(results["errors"][0]["ways"])
-    lines = [
-        row(["features", "G and Q in", *(f"β by a {way}" for way in ways), "scores, corrected", "equal predictions"]),
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
+    lines = []
     for entry in results["errors"]:
         case = (entry["features"], entry["statistics"])
         if case not in seen:  # the smaller ridge comes first
@@ -244,12 +232,13 @@ def precision() -> list[str]:
             ours = entry["ways"]["factor in float32, corrected"]
             errors = [f"{entry['ways'][way]['beta']:.0e}" for way in ways]
             share = f"{100 * ours['equal_predictions']:.2f} %"
-            lines.append(row([*case, *errors, f"{ours['scores']:.0e}", share]))
+            lines.append([*case, *errors, f"{ours['scores']:.0e}", share])
     for width, times in results["share_of_the_time_of_a_float64_factor"].items():
         for statistics, taken in times.items():
             shares = [f"{taken[way]:.2f}" for way in ways]
-            lines.append(row([f"time, at {int(width):,} features", statistics, *shares, "", ""]))
-    return lines
+            lines.append([f"time, at {int(width):,} features", statistics, *shares, "", ""])
+    headings = ["features", "G and Q in", *(f"β by a {way}" for way in ways), "scores, corrected"]
+    return markdown([*headings, "equal predictions"], lines, words=2).splitlines()
 
 
 def gpu() -> list[str]:
@@ -284,17 +273,17 @@ def features() -> list[str]:
 
 def predictors() -> list[str]:
     """Sizes and accuracies of model files that can learn, that only predict, and that are rounded to eight bits."""
-    lines = ["| data | file | MB | accuracy % | other predictions % |", "|---|---|---:|---:|---:|"]
+    lines = []
     for name, kinds in benchmark("predictors")["datasets"].items():
         for kind, entry in kinds.items():
             shares = [entry.get("accuracy"), entry.get("changed predictions")]
             cells = ["" if share is None else f"{100 * share:.2f}" for share in shares]
-            lines.append(row([name, kind, f"{entry['bytes'] / 1e6:.2f}", *cells]))
-    return lines
+            lines.append([name, kind, f"{entry['bytes'] / 1e6:.2f}", *cells])
+    return markdown(["data", "file", "MB", "accuracy %", "other predictions %"], lines, words=2).splitlines()
 
 
 def facts(rows: dict[str, str]) -> list[str]:
-    return ["| measurement | value |", "|---|---:|", *(row([name, value]) for name, value in rows.items())]
+    return markdown(["measurement", "value"], rows.items()).splitlines()
 
 
 IMAGES = [name for name, form in FORMS.items() if form.figures and name not in OWN]
@@ -346,7 +335,7 @@ def image_summary() -> list[str]:
     for place, line in enumerate(across(sections_in(*IMAGES)).splitlines()):
         method, exemplars, *rest = line.strip("|").split("|")
         tried = ("trials", "---:")[place] if place < 2 else trials("images", method.strip())
-        lines.append(row([cell.strip() for cell in (method, exemplars, tried, *rest)]))
+        lines.append(f"| {' | '.join(cell.strip() for cell in (method, exemplars, tried, *rest))} |")
     return lines
 
 
@@ -425,10 +414,6 @@ def accuracy(entry: dict[str, float]) -> str:
     return spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, int(entry["runs"]))
 
 
-def row(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
 def novelty(kind: str) -> list[str]:
     """AUROC and false accepts of each score, and what `unknown` rejects."""
     by_pair = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
@@ -439,10 +424,10 @@ def novelty(kind: str) -> list[str]:
         cells += [f"{100 * entry[score]['false_accepts']:.1f}" for score in scores]
         cells.append(" / ".join(f"{100 * share:.1f}" for share in entry["known rejected"].values()))
         cells.append(f"{100 * entry['rejected']['unknown']:.1f}")
-        rows.append(f"| {pair} | {' | '.join(cells)} |")
+        rows.append([pair, *cells])
     rejected = ["known rejected at 1 / 5 / 10 %", "unknown rejected at 5 %"]
-    columns = [*scores, *(f"{score}, accepts" for score in scores), *rejected]
-    return [f"| known, unknown | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns), *rows]
+    headings = ["known, unknown", *scores, *(f"{score}, accepts" for score in scores), *rejected]
+    return markdown(headings, rows).splitlines()
 
 
 TABLES: dict[str, Callable[[], list[str]]] = {
