@@ -1,4 +1,4 @@
-"""Progress of a run, its table at the end, and numbers and tables as text."""
+"""The progress and the table of a run on the screen; numbers and tables as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from if2net.study.bench.stream import Plan, ShowStep, Step
 
 @contextmanager
 def shown_steps(plans: Sequence[Plan], console: Console) -> Iterator[ShowStep]:
-    """Show the progress of plans; the value is the function to call after each task."""
+    """Show the progress of plans, and yield the function to call after each task."""
     total = sum(len(plan.settings) * len(plan.seeds) * plan.scenario.tasks for plan in plans)
     finished = itertools.count(1)
     with progress("tasks", console) as show:
@@ -33,9 +33,9 @@ def shown_steps(plans: Sequence[Plan], console: Console) -> Iterator[ShowStep]:
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of the tables: its heading, its name in a run, its factor, its digits, and whether it names a winner.
+    """A column of the tables: heading, key in the summary, factor, digits, and whether the best method is marked.
 
-    BWT and FWT name none: a method that learns nothing has neither forgotten nor lost anything.
+    For BWT and FWT no method is marked, because one that learns nothing has nothing to forget.
     """
 
     heading: str
@@ -45,7 +45,7 @@ class Metric:
     compared: bool
 
     def cell(self, entry: Mapping[str, float]) -> str:
-        """Mean ± standard deviation over the seeds, from the summary of a method."""
+        """Return the mean ± standard deviation over the seeds, from the summary of a method."""
         mean, deviation = (self.factor * entry[f"{self.key}_{kind}"] for kind in ("mean", "std"))
         return spread(mean, deviation, self.digits, int(entry["runs"]))
 
@@ -58,7 +58,7 @@ METRICS = (ACC, BWT, FWT, INCREMENTAL)
 
 
 def results_table(results: Results) -> Table:
-    """ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
+    """Return a table of ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
     title = Text(f"{results.scenario}, {results.protocol} protocol", style="table.title")  # no markup
     table = Table(title=title, title_justify="left")
     if results.trained_on:
@@ -76,12 +76,12 @@ COSTS = ("learning s", "state", "exemplars")
 
 
 def costs(entry: dict[str, float]) -> tuple[str, str, str]:
-    """The cells under COSTS, from the summary of a method."""
+    """Return the cells under COSTS, from the summary of a method."""
     return f"{entry['learn_seconds_mean']:.1f}", decimal(int(entry["state_bytes"])), f"{entry['exemplars']:,}"
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """A table in markdown. The first `words` columns are aligned left, the others right.
+    """Return a table in markdown. The first `words` columns are aligned left, the others right.
 
     >>> print(markdown(["case", "ACC %"], [["a", "80.58"]]))
     | case | ACC % |
@@ -94,7 +94,7 @@ def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]], words: int 
 
 
 def spread(mean: float, deviation: float, digits: int, runs: int) -> str:
-    """Mean and standard deviation; the mean alone for one run.
+    """Return the mean and standard deviation as text; the mean alone for one run.
 
     >>> spread(97.531, 0.12, 2, 5), spread(97.531, 0.0, 2, 1)
     ('97.53 ± 0.12', '97.53')

@@ -13,11 +13,11 @@ import torch
 
 from if2net.version import __version__
 
-Environment = dict[str, str | int | None]  # None where a fact is not known
+Environment = dict[str, str | int | None]  # None: not known
 
 
 def environment(device: str) -> Environment:
-    """The versions, the machine, the date, and the commit where if2net runs from a git checkout."""
+    """Return the versions, the machine, the date, and the commit if if2net runs from a git checkout."""
     return {
         "if2net": __version__,
         "python": platform.python_version(),
@@ -33,7 +33,7 @@ def environment(device: str) -> Environment:
 
 
 def processor() -> str:
-    """The name of the processor. On Linux it is in a file; on other systems `platform` has it."""
+    """Return the name of the processor: from a file on Linux, from `platform` on other systems."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -43,14 +43,14 @@ def processor() -> str:
 
 
 def device_name(device: str) -> str:
-    """The GPU's name, or cpu."""
+    """Return the name of the GPU, or cpu."""
     return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
 
 
 def _commit() -> str | None:
-    """The commit of the checkout that this file belongs to, with -dirty after changes.
+    """Return the commit of the checkout that this file belongs to, with -dirty after changes.
 
-    Without a checkout it is the value of the variable IF2NET_COMMIT, and None where there is none.
+    Without a checkout it is the value of the environment variable IF2NET_COMMIT, or None.
     """
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():

@@ -1,4 +1,4 @@
-"""Comparisons by name, the paper's and our own: methods, scenarios and protocols, and the plans to run them."""
+"""The named comparisons, the paper's and ours: methods, scenarios and protocols, and the plans to run them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
 OURS = [name for name in METHODS if name.startswith("if2net")]
-BOUNDS = ("none", "joint")  # the references that all others are compared with
-COMPARED = ("owm", "ari", "fs-dgpm", "rps-net", "logd", "gem", "il2m", "bic")  # those of the paper's table of CIFAR
+BOUNDS = ("none", "joint")  # plain training, and training on all data at once
+COMPARED = ("owm", "ari", "fs-dgpm", "rps-net", "logd", "gem", "il2m", "bic")  # in the paper's table of CIFAR
 PEERS = ("ncm", "slda", "ranpac", "acil")  # analytic methods, which the paper does not compare
 OWN = ("innate", "photographs")  # experiments that are not the paper's
 # Streams for the innate encoders, with options of the backbone: pictures of 28×28 pixels are not resized, and mirror
@@ -51,7 +51,7 @@ class Part:
         return f"{scenario.dataset}-{self.protocol}{ending}"
 
     def settings(self, methods: list[str], given: Given) -> dict[str, Any]:
-        """Settings from the search, from this part and from the user. The later of these has priority."""
+        """Return settings from the search, from this part and from the user, each with priority over those before."""
         scenario = parse_scenario(self.scenario)
         searched = hyperparameters.searched(methods, scenario.dataset, self.protocol, self.scope, scenario.backbone)
         own: Given = [(None, "scope", self.scope)] if self.scope != "seen" else []
@@ -71,7 +71,7 @@ def _has(method: str, setting: str) -> bool:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or a figure: a line about it, and its parts."""
+    """A table or a figure: a one-line summary and its parts."""
 
     summary: str
     parts: tuple[Part, ...]
@@ -87,7 +87,7 @@ def plans(
     given: Given,
     folders: Sequence[str] = (),
 ) -> list[tuple[Plan, Path]]:
-    """The plans of an experiment, each with its folder. If methods or folders are named, the others are left out."""
+    """Return the plans of an experiment, each with its folder; only for some methods or folders if they are named."""
     if name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS)
     for method in methods:
@@ -110,14 +110,14 @@ def plans(
     return planned
 
 
-# The settings with which results were made that have not been measured again since.
+# Settings of committed results that are older than the current defaults.
 AS_MEASURED: Given = [
     ("joint", "rate", 0.01),
     *(("owm", key, value) for key, value in {"classes": 1, "hidden": 400, "depth": 3, "epochs": 10}.items()),
 ]
 
-# With the best settings of its searches, the training of LOGD diverges on some of these streams. These are the best
-# settings at the largest rate with which it does not.
+# With the best settings of its searches, LOGD diverges on some of these streams. These are the best settings at the
+# largest rate with which it converges on all of them.
 MILDER_LOGD: dict[str, Given] = {
     "mnist-10/5": [("logd", "rate", 0.02), ("logd", "epochs", 12)],
     "fashion-mnist-10/5": [("logd", "rate", 0.01), ("logd", "epochs", 2)],
@@ -125,10 +125,10 @@ MILDER_LOGD: dict[str, Given] = {
 
 
 def _mnist_parts() -> tuple[Part, ...]:
-    """All methods agnostic; IF2Net also with the task known, or leaking through the batch.
+    """Return the parts of table-mnist: all methods agnostic, and IF2Net under the other two protocols.
 
-    The methods that only hold weights back also run with the loss over the classes of the current task alone, which
-    is the likeliest way to the paper's figures for them.
+    The methods with a penalty on the weights also run with a loss over the classes of the current task alone. That
+    is the likeliest explanation of the paper's figures for them.
     """
     parts = []
     for scenario, own in MILDER_LOGD.items():
@@ -141,9 +141,9 @@ def _mnist_parts() -> tuple[Part, ...]:
 def _image_parts(
     *scenarios: str, methods: tuple[str, ...], memory: int, own: Given | None = None
 ) -> tuple[Part, ...]:
-    """Agnostic, on the features of a backbone that has not seen the classes: the paper's protocol for images.
+    """Return agnostic parts on features of a backbone that has not seen the classes: the paper's protocol for images.
 
-    The memory is the paper's. Tasks are small, so 300 steps are at least several epochs.
+    The memory is the paper's. The tasks are so small that 300 steps are several epochs.
     """
     everyone = (*BOUNDS, *methods, *PEERS, "if2net")
     own = [(None, "memory", memory), (None, "steps", 300), *AS_MEASURED, *(own or [])]
@@ -151,10 +151,10 @@ def _image_parts(
 
 
 def _innate_parts() -> tuple[Part, ...]:
-    """Agnostic, on the features of the innate networks and on pixels.
+    """Return agnostic parts on the features of the innate networks and on pixels.
 
-    The other methods have the shortest stream of each data set, since FeCAM solves every class again after each task.
-    With the large network and 100 classes, its covariances would take more than 120 GB.
+    The other methods run on the shortest stream of each data set only, because FeCAM solves every class again after
+    each task. With the large network and 100 classes, its covariances would take more than 120 GB.
     """
     parts = []
     for encoder in INNATE:

@@ -19,10 +19,10 @@ from if2net.study.data import DATASETS, IMAGE_DATASETS, Scenario, is_image_datas
 def searched(
     methods: Iterable[str], dataset: str, protocol: str, scope: str = "seen", backbone: str | None = None
 ) -> Given:
-    """The best settings of the search for these methods on this data set; settings from the user have priority.
+    """Return the best settings of the search for these methods on this data set. The user's settings have priority.
 
-    A search on the data set with these features comes first, then one on CIFAR with these features, or on
-    FashionMNIST for tables of pixels. The search on CIFAR with features of `@held-out` serves for all other images.
+    The first choice is a search on this data set with these features, the second one on CIFAR with these features, or
+    on FashionMNIST for tables of pixels. All other images use the search on CIFAR with features of `@held-out`.
     """
     images = is_image_dataset(dataset)
     names = ["images" if images or backbone else dataset]
@@ -37,9 +37,9 @@ def searched(
 
 
 def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
-    """The settings with which IF2Net sees pictures through the innate encoder, unless the user gives an encoder.
+    """Return settings that give IF2Net the innate encoder for pictures, unless the user chooses an encoder.
 
-    None where the rows are not made of pixels, or where the protocol needs the paper's layers.
+    The list is empty if the rows are not pixels, or if the protocol needs the paper's layers.
 
     >>> from if2net.study.data import parse_scenario
     >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [])
@@ -56,7 +56,7 @@ def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
 
 
 def space(method: str) -> tuple[Space, Given]:
-    """The search space of a method, and the settings that are fixed in it."""
+    """Return the search space of a method, and the settings that are fixed in it."""
     entry = _file().get(method, {})
     if "space" not in entry:
         raise ConfigurationError(f"There is no space for {method} to search; give a grid, such as rate=0.01,0.1.")
@@ -64,7 +64,7 @@ def space(method: str) -> tuple[Space, Given]:
 
 
 def _features(backbone: str | None) -> str:
-    """The backbones, without the other options. A network that is adapted to the first task counts as the original.
+    """Return the backbones without their other options. An adapted network counts as the original.
 
     >>> _features("innate-adapted,size=28"), _features("held-out,pool=1,beside=innate-large")
     ('innate', 'held-out,beside=innate-large')
@@ -74,7 +74,7 @@ def _features(backbone: str | None) -> str:
 
 
 def _best(method: str, keys: Iterable[str]) -> dict[str, Any]:
-    """The best settings of a method under the first of the keys that it has."""
+    """Return the best settings of a method under the first key that it has."""
     best = _file().get(method, {}).get("best", {})
     return next((best[key] for key in keys if key in best), {})
 

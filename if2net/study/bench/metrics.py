@@ -14,7 +14,7 @@ Rows = list[list[float]]  # row i has the accuracies on tasks 0 to i
 
 
 def matrix(rows: Rows) -> list[list[float | None]]:
-    """R from its rows: None where a task had not been learned yet.
+    """Return R from its rows, with None for tasks that are not learned yet.
 
     >>> matrix([[1.0], [0.5, 0.9]])
     [[1.0, None], [0.5, 0.9]]
@@ -23,7 +23,7 @@ def matrix(rows: Rows) -> list[list[float | None]]:
 
 
 def check(R: Matrix) -> Rows:
-    """The lower triangle of R. An incomplete one is an error that names the row."""
+    """Return the lower triangle of R. A missing entry is an error that names the row."""
     rows = []
     for i, row in enumerate(R):
         known = [value for value in row[: i + 1] if value is not None]
@@ -34,7 +34,7 @@ def check(R: Matrix) -> Rows:
 
 
 def acc(R: Matrix) -> float:
-    """ACC = (1/T) Σ_t R[T][t]: accuracy on all tasks after the last one (the paper's first equation).
+    """Return ACC = (1/T) Σ_t R[T][t]: accuracy on all tasks after the last one (the paper's first equation).
 
     >>> acc([[1.0, None], [0.5, 0.9]])
     0.7
@@ -43,7 +43,7 @@ def acc(R: Matrix) -> float:
 
 
 def bwt(R: Matrix) -> float:
-    """BWT = (1/(T−1)) Σ_{t<T} (R[T][t] − R[t][t]): 0 is forgetting-free (the paper's second equation).
+    """Return BWT = (1/(T−1)) Σ_{t<T} (R[T][t] − R[t][t]): 0 without forgetting (the paper's second equation).
 
     >>> bwt([[1.0, None], [0.5, 0.9]])
     -0.5
@@ -53,7 +53,7 @@ def bwt(R: Matrix) -> float:
 
 
 def fwt(R: Matrix, independent: Sequence[float]) -> float:
-    """FWT = (1/(T−1)) Σ_{t≥2} (R[t][t] − R_ind[t]): against a model of task t alone (the paper's third equation).
+    """Return FWT = (1/(T−1)) Σ_{t≥2} (R[t][t] − R_ind[t]): compared with task t alone (the paper's third equation).
 
     >>> round(fwt([[1.0, None], [0.5, 0.9]], [1.0, 0.95]), 6)
     -0.05
@@ -63,7 +63,7 @@ def fwt(R: Matrix, independent: Sequence[float]) -> float:
 
 
 def average_incremental(R: Matrix) -> float:
-    """The mean over i of the accuracy on tasks 1 to i after task i; many papers call this "average accuracy".
+    """Return the mean over i of the accuracy on tasks 1 to i after task i, often called "average accuracy".
 
     >>> average_incremental([[1.0, None], [0.5, 0.9]])
     0.85
@@ -72,7 +72,7 @@ def average_incremental(R: Matrix) -> float:
 
 
 def forgetting(R: Matrix) -> float:
-    """The mean over old tasks of the best accuracy before the last task minus the final accuracy.
+    """Return the mean over old tasks of the best accuracy before the last task minus the final accuracy.
 
     >>> forgetting([[1.0, None], [0.5, 0.9]])
     0.5
@@ -84,7 +84,7 @@ def forgetting(R: Matrix) -> float:
 
 
 def curve(R: Matrix) -> list[float]:
-    """Accuracy on all tasks seen so far, after each task.
+    """Return the accuracy on all tasks seen so far, after each task.
 
     >>> curve([[1.0, None], [0.5, 0.9]])
     [1.0, 0.7]

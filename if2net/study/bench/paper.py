@@ -1,4 +1,4 @@
-"""The figures that the paper prints, to stand beside ours: paper.toml."""
+"""The figures that the paper prints, for comparison with ours: paper.toml."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 def paper_figures(name: str) -> dict[str, dict[str, Any]]:
-    """The figures of a table or figure of the paper, empty where it prints none.
+    """Return the figures of a table or figure of the paper; empty if it prints none.
 
-    A comparison has them by data set or task sequence, then by method; or one entry "margin" where the paper prints
-    no more. An ablation has them by cell.
+    The keys of a comparison are data sets or task sequences, then methods. If the paper prints only a margin, there
+    is one entry "margin". The keys of an ablation are cells.
     """
     return _file().get(name, {})
 

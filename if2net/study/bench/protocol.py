@@ -1,9 +1,9 @@
 """The three protocols: the knowledge that a prediction may use, and the row of R under each.
 
-agnostic      the sample and the model alone; the headline
-aware         also the task, which the evaluator passes: every method answers with one of its classes
+agnostic      the sample and the model alone; the main results
+aware         also the task, which the evaluator passes: every method predicts one of its classes
 transductive  also the rest of the batch. It is reported twice, with one task per batch and with the tasks mixed; the
-              difference is the leak through the batch.
+              difference is the information about the task in the batch.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
     "aware": ("",),
     "transductive": ("one task per batch", "tasks mixed"),
 }
-# A variant of aware that the ablations read: the task selects the representation, and every class is an answer.
+# A variant of aware in the ablations: the task selects the representation, and the prediction may be any class.
 AMONG_ALL = "among all classes"
 # Decimals of an accuracy: enough for test sets of a million samples, and short in files.
 DIGITS = 7
 
 
 def check_protocol(name: str) -> None:
-    """Raise an error that names the protocols if this is none of them."""
+    """Raise an error that lists the protocols if there is none of this name."""
     if name not in PROTOCOLS:
         raise unknown("protocol", name, PROTOCOLS)
 
 
 def accuracies(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[float]:
-    """The accuracy on each of these tasks under a protocol, rounded to `DIGITS` decimals."""
+    """Return the accuracy on each of these tasks under a protocol, rounded to `DIGITS` decimals."""
     predicted = predictions(method, tasks, protocol, variant)
     pairs = zip(predicted, tasks, strict=True)
     return [round(float(np.mean(answers == task.test_y)), DIGITS) for answers, task in pairs]
 
 
 def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> np.ndarray:
-    """Test samples counted by [true class][predicted class]. Classes are numbered by their place in the stream."""
+    """Return counts of test samples by [true class][predicted class], numbered by their place in the stream."""
     predicted = np.concatenate(predictions(method, tasks, protocol, variant))
     true = np.concatenate([task.test_y for task in tasks])
     classes = sum(len(task.classes) for task in tasks)
@@ -52,7 +52,7 @@ def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str
 
 
 def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[np.ndarray]:
-    """The predicted classes for the test samples of each of these tasks."""
+    """Return the predicted classes for the test samples of each of these tasks."""
     if variant == "tasks mixed":
         return _mixed(method, tasks)
     if protocol == "aware":

@@ -5,7 +5,7 @@ The file is one JSON object with these keys:
 - scenario: DATASET-CLASSES/TASKS, for images with @BACKBONE.
 - protocol: agnostic, aware or transductive.
 - environment: versions, platform, processor, threads and device, with the commit and the date of the first run; null
-  where a fact is not known.
+  for an unknown value.
 - settings: the settings of each method.
 - runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R.
 - summary: for each method, means and standard deviations over the seeds. It follows from the runs, so it is not read.
@@ -58,7 +58,7 @@ class Seconds:
 
 @dataclass(frozen=True, config=CHECKED)
 class Backbone:
-    """The backbone that the features of a run come from, and the data it was trained on, where that is known."""
+    """The backbone of the features of a run, and the data it was trained on, if known."""
 
     identity: str
     pretrained_on: str | None = None
@@ -71,7 +71,7 @@ class Run:
     Attributes
     ----------
     method, variant : str
-        The method, and the variant of the protocol where that has more than one.
+        The method, and the variant of the protocol if there are several.
     seed : int
         The seed of the stream and of the method.
     class_order : list of int
@@ -85,10 +85,10 @@ class Run:
     state_bytes, exemplars, parameters : int
         The memory between tasks in bytes, the training samples in it, and the numbers in the model.
     confusion : str
-        The test samples after the last task, counted by true and predicted class, as `pack` writes them. Empty where
+        The test samples after the last task, counted by true and predicted class, as `pack` writes them. Empty if
         they were not counted. `counts` is the matrix.
     device : str or None
-        The device of this run. None in files that name it in the environment alone.
+        The device of this run. None if the file names it only in the environment.
     backbone : Backbone or None
         None for tables.
     """
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The name in tables: the method, with its variant where the protocol has more than one."""
+        """The name in tables: the method, with its variant if the protocol has several."""
         return f"{self.method} ({self.variant})" if self.variant else self.method
 
     @cached_property
@@ -141,7 +141,7 @@ class Run:
 
     @cached_property
     def counts(self) -> np.ndarray | None:
-        """Test samples by [true class][predicted class], both as places in `class_order`; None where not counted."""
+        """Test samples by [true class][predicted class], both as places in `class_order`; None if not counted."""
         return unpack(self.confusion, len(self.class_order)) if self.confusion else None
 
 
@@ -168,12 +168,12 @@ class Results:
 
     @classmethod
     def new(cls, scenario: str, protocol: str, device: str) -> Results:
-        """Results without a run yet."""
+        """Return results without runs."""
         return cls(scenario, protocol, environment(device), {}, [])
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """Read and check a file. Everything that is wrong with it is a ConfigurationError."""
+        """Read and check a file. Raise a ConfigurationError if anything is wrong with it."""
         try:
             return _READER.validate_json(read_bytes(path))
         except OSError as error:
@@ -187,7 +187,7 @@ class Results:
 
     @classmethod
     def merged(cls, parts: Sequence[Results]) -> Results:
-        """The runs of all parts, which must agree in everything they share. Of equal runs the first is kept."""
+        """Return the runs of all parts, whose settings must agree. Of several runs of a seed, the first is kept."""
         first = parts[0]
         settings: dict[str, Settings] = {}
         for part in parts:
@@ -198,18 +198,18 @@ class Results:
         known = backbones(joined)
         if len(known) > len({seed for seed, _ in known}):
             raise ConfigurationError(
-                "The parts were made with different backbones, and their numbers cannot be compared; run one of them "
-                "again with the backbone of the other."
+                "The parts have different backbones, so their numbers cannot be compared; run one of them again with "
+                "the backbone of the other."
             )
         return joined
 
     def with_runs(self, runs: Iterable[Run], settings: dict[str, Settings], order: Iterable[str] = ()) -> Results:
-        """These results with more runs. Methods are in the given order, and the others follow."""
+        """Return these results with more runs. Methods are in the given order, then the others."""
         ordered = _ordered([*self.runs, *runs], [*order, *METHODS])
         return replace(self, settings=self.settings | settings, runs=ordered)
 
     def write(self, path: Path) -> None:
-        """Write the file, whole or not at all. ACC, BWT, FWT and the summary are written for other readers."""
+        """Write the file atomically. ACC, BWT, FWT and the summary are for other programs."""
         runs = [
             {key: value for key, value in asdict(run).items() if value not in (None, "")}
             | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
@@ -218,20 +218,20 @@ class Results:
         write_json(path, {**asdict(self), "runs": runs, "summary": self.summary})
 
     def methods(self) -> list[str]:
-        """The methods by their labels, in the order of the runs."""
+        """Return the labels of the methods, in the order of the runs."""
         return list(dict.fromkeys(run.label for run in self.runs))
 
     def of(self, method: str) -> list[Run]:
-        """The runs of a method, by its label."""
+        """Return the runs of a method, given its label."""
         return [run for run in self.runs if run.label == method]
 
     def device(self, run: Run) -> str:
-        """The device of one of the runs."""
+        """Return the device of a run."""
         return run.device or str(self.environment["device"])
 
     @property
     def trained_on(self) -> str:
-        """The data that the backbones were trained on, for a line beside the numbers; empty where it is not known."""
+        """The data that the backbones were trained on, as text; empty if unknown."""
         known = [run.backbone.pretrained_on for run in self.runs if run.backbone]
         return "; ".join(dict.fromkeys(text for text in known if text))
 
@@ -245,7 +245,7 @@ _READER = TypeAdapter(Results)
 
 
 def pack(counts: np.ndarray) -> str:
-    """A matrix of counts as text: 32-bit little-endian numbers, byte planes apart, zlib, base85.
+    """Return a matrix of counts as text: 32-bit little-endian numbers by byte planes, zlib, base85.
 
     >>> unpack(pack(np.array([[5, 0], [1, 4]])), 2).tolist()
     [[5, 0], [1, 4]]
@@ -255,9 +255,9 @@ def pack(counts: np.ndarray) -> str:
 
 
 def unpack(text: str, classes: int) -> np.ndarray:
-    """The matrix that `pack` has written."""
+    """Return the matrix that `pack` has written."""
     try:
-        # One byte more than belongs to them is an error; nothing else limits what a few bytes can become.
+        # The limit is one byte more than the matrix has, because a few bytes of zlib can expand to gigabytes.
         content = zlib.decompressobj().decompress(base64.b85decode(text), 4 * classes**2 + 1)
         planes = np.frombuffer(content, dtype="u1")
         return np.ascontiguousarray(planes.reshape(4, -1).T).view("<u4").reshape(classes, classes)
@@ -266,19 +266,19 @@ def unpack(text: str, classes: int) -> np.ndarray:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write a JSON file, whole or not at all, with one line per entry of the lists and objects in it."""
+    """Write a JSON file atomically, with one line per entry of its lists and objects."""
     try:
         text = _lines(content)
     except ValueError as error:
         raise NumericalError(
-            f"{path} was not written: a number in it is infinite or not a number. The cause is a class without test "
-            "samples, or a training that diverged; leave that one out."
+            f"{path} was not written: a number in it is infinite or NaN. The cause is a class without test samples, "
+            "or a training that diverged; leave it out."
         ) from error
     write_text(path, text + "\n")
 
 
 def result_files(folder: Path) -> list[Path]:
-    """The results file in a folder, or those in the folders inside it."""
+    """Return the results file of a folder, or those of the folders in it."""
     direct = folder / "results.json"
     files = [direct] if direct.exists() else sorted(folder.glob("*/results.json"))
     if not files:
@@ -287,7 +287,7 @@ def result_files(folder: Path) -> list[Path]:
 
 
 def merge_folders(parts: Sequence[Path], out: Path) -> list[Path]:
-    """Merge the results of several folders, or of several folders of folders; returns the files written."""
+    """Merge the results of several folders, or of several folders of folders; return the files written."""
     groups: dict[Path, list[Results]] = {}
     for part in parts:
         for file in result_files(part):
@@ -342,7 +342,7 @@ def _summary(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def _ordered(runs: Iterable[Run], methods: Iterable[str]) -> list[Run]:
-    """Runs by method, variant and seed; methods that are not in the list come last."""
+    """Return the runs by method, variant and seed. Methods that are not in the list come last."""
     places = {method: place for place, method in reversed(list(enumerate(methods)))}
     return sorted(runs, key=lambda run: (places.get(run.method, len(places)), run.method, run.variant, run.seed))
 
@@ -362,7 +362,7 @@ def _check_mergeable(first: Results, part: Results, settings: dict[str, Settings
 
 
 def backbones(results: Results) -> set[tuple[int, str]]:
-    """The identities of the backbones, each with its seed where every seed has a backbone of its own, else with 0."""
+    """Return the identities of the backbones, each with its seed, or with 0 if all seeds share one."""
     own = any(f"@{name}" in results.scenario for name in per_seed.NAMES)
     return {(run.seed if own else 0, run.backbone.identity) for run in results.runs if run.backbone}
 
@@ -392,6 +392,6 @@ def _refuse_ablation(path: Path) -> None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return
     raise ConfigurationError(
-        f"{path} is of the ablation {name}, and only runs of methods can be shown, compared or merged; see table.md "
+        f"{path} belongs to the ablation {name}. Only runs of methods can be shown, compared or merged; see table.md "
         "beside it."
     )

@@ -16,7 +16,7 @@ from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, loa
 from if2net.study.data.image_files import Files
 from if2net.study.pretraining import per_seed
 
-LeftOut = dict[Path, str]  # image → the reason why it cannot be used
+LeftOut = dict[Path, str]  # image → why it cannot be used
 KEPT = 2  # data sets in memory at a time
 
 
@@ -51,8 +51,8 @@ def load_rows(
 ) -> tuple[Dataset, LeftOut]:
     """Load the data set of a scenario: a table, or the features of its images.
 
-    Features are computed once and kept in the cache. They depend on the seed only where every seed has a backbone of
-    its own.
+    Features are computed once and kept in the cache. They depend on the seed only if every seed has its own
+    backbone.
     """
     if scenario.backbone is None:
         data = load_dataset(scenario.dataset, folder)
@@ -66,7 +66,7 @@ def load_rows(
 
 
 def scenario_images(scenario: Scenario, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
-    """Return the images that a scenario draws its classes from; they must have enough classes."""
+    """Return the images of a scenario, which must have enough classes."""
     images = load_images(scenario.dataset, folder)
     scenario.check_classes(len(images.classes))
     return images
@@ -75,7 +75,7 @@ def scenario_images(scenario: Scenario, folder: str | os.PathLike[str] | None = 
 def image_rows(
     images: ImageDataset, extractor: Extractor, classes: list[int] | None = None, show: Show | None = None
 ) -> tuple[Dataset, LeftOut]:
-    """Compute the features of some classes. Labels are those of the whole data set; the other classes are empty."""
+    """Compute the features of some classes. The labels are those of the whole data set; other classes are empty."""
     chosen = range(len(images.classes)) if classes is None else classes
     train, test = images.train.of(chosen), images.test.of(chosen)
     extracted = extract([*train.paths, *test.paths], extractor, show=show)
@@ -100,7 +100,7 @@ def _check_classes_left(images: ImageDataset, part: str, files: Files, labels: n
 
 
 def unseen(images: ImageDataset, extractor: Extractor, wanted: int) -> list[int]:
-    """Return the classes that the backbone was not trained on, of which there must be at least `wanted`."""
+    """Return the classes that the backbone was not trained on; there must be at least `wanted`."""
     seen = set(extractor.backbone.seen_classes)
     left = [number for number, name in enumerate(images.classes) if name not in seen]
     if wanted > len(left) and len(left) < len(images.classes):

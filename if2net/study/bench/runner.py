@@ -1,4 +1,4 @@
-"""Runs plans: the streams that their folders do not hold yet, one after the other or in parallel."""
+"""Runs the streams of plans that are not in their folders yet, one after the other or in parallel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ IdentityOf = Callable[[int], str | None]  # seed → identity of its backbone
 
 
 def run_plan(plan: Plan, data: Dataset, out: Path | None, show: ShowStep | None = None) -> Results:
-    """Run the streams of a plan that `out` does not hold yet, on data that is loaded already."""
+    """Run the streams of a plan that are not in `out` yet, on loaded data."""
     results = previous(plan, out, lambda _: (data.backbone or {}).get("identity"))
     for job in _missing(plan, out, results):
         results = _keep(job, results, finished_runs(plan, data, job.method, job.seed, out, show))
@@ -40,10 +40,10 @@ def run_plan(plan: Plan, data: Dataset, out: Path | None, show: ShowStep | None 
 def run_plans(
     plans: list[tuple[Plan, Path]], loader: Loader, jobs: int = 1, show: ShowStep | None = None
 ) -> list[Results]:
-    """Run several plans, `jobs` streams at a time in processes of their own that share the cores or the GPU."""
+    """Run several plans, `jobs` streams at a time, each in a process. They share the cores or the GPU."""
     results = [previous(plan, out, partial(_current_backbone, plan, loader.folder)) for plan, out in plans]
     work = [(place, job) for place, (plan, out) in enumerate(plans) for job in _missing(plan, out, results[place])]
-    work.sort(key=lambda entry: entry[1].seed)  # where every seed has data of its own, it is loaded less often
+    work.sort(key=lambda entry: entry[1].seed)  # if every seed has its own data, it is loaded less often
     for place in {place for place, _ in work}:  # a folder in which everything is finished stays as it is
         plan, out = plans[place]
         write_json(make_folder(out, ADVICE) / "config.json", plan.as_dict())
@@ -64,7 +64,7 @@ def run_plans(
 def attempt(
     plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: ShowStep | None = None
 ) -> list[Run] | NumericalError:
-    """The runs of a stream, or the error of a training that diverges, which must not end the other streams."""
+    """Return the runs of a stream, or the error if its training diverges, so that other streams continue."""
     try:
         return finished_runs(plan, data, name, seed, out, show)
     except NumericalError as error:
@@ -72,7 +72,7 @@ def attempt(
 
 
 def previous(plan: Plan, out: Path | None, identity: IdentityOf) -> Results:
-    """The results that `out` holds already, which must have the same plan and the same backbone."""
+    """Return the results in `out`, which must have the same plan and the same backbone."""
     results = check_folder(plan, out) if out is not None else None
     if out is None or results is None:
         return Results.new(plan.scenario.name, plan.protocol, plan.device)
@@ -81,7 +81,7 @@ def previous(plan: Plan, out: Path | None, identity: IdentityOf) -> Results:
 
 
 def check_folder(plan: Plan, out: Path) -> Results | None:
-    """The results that `out` holds already. Those of another scenario, protocol or settings are an error."""
+    """Return the results in `out`. Another scenario, protocol or setting is an error."""
     if not (out / "results.json").exists():
         return None
     results = Results.read(out / "results.json")
@@ -100,23 +100,23 @@ def check_folder(plan: Plan, out: Path) -> Results | None:
 
 
 def check_backbones(plan: Plan, out: Path, results: Results, identity: IdentityOf) -> None:
-    """Raise an error if the results were made with another backbone."""
-    per_seed = is_per_seed(plan.scenario)  # the backbones of seeds that are not in the plan may be gone
+    """Raise an error if the results have another backbone."""
+    per_seed = is_per_seed(plan.scenario)  # backbones of other seeds than the plan's may be gone
     for seed, recorded in sorted(backbones(results)):
         if (not per_seed or seed in plan.seeds) and identity(seed) != recorded:
             which = f"of seed {seed}" if per_seed else plan.scenario.backbone
             raise ConfigurationError(
-                f"The backbone {which} has changed since the results in {out} were made: its weights or its "
+                f"The backbone {which} has changed since the results in {out} were written: its weights or its "
                 "preprocessing are different. Choose another folder, or move this one away."
             )
 
 
 @contextmanager
 def output_folder(plan: Plan, out: Path | None, wait: bool = True) -> Iterator[Path]:
-    """Lock the folder for a plan, which is created if it is missing. Nothing in it is ever removed.
+    """Create and lock the folder of a plan. Nothing in it is removed.
 
-    A folder that the user names is continued. Without one, it is named after the scenario, with a number behind it
-    where that folder is in use, or holds anything but the unfinished beginning of this very plan.
+    A folder that the user names is continued. The default folder is named after the scenario. If it is in use, or
+    holds anything but an unfinished run of this plan, a number is added to the name.
     """
     if out is not None:
         with locked_folder(out, ADVICE, wait):
@@ -134,7 +134,7 @@ def output_folder(plan: Plan, out: Path | None, wait: bool = True) -> Iterator[P
 
 
 def folder_name(scenario: str) -> str:
-    """The name of the folder for a scenario, short enough for every file system.
+    """Return the name of the folder for a scenario, short enough for every file system.
 
     >>> folder_name("digits-10/5")
     'digits-10-5'

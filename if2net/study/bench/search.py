@@ -1,4 +1,4 @@
-"""Searches settings without test data: on a task stream that is not reported, tested on held-back training data."""
+"""Searches settings on held-back training data of a task stream that is not reported."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from if2net.study.pretraining.per_seed import for_search
 # Reported runs have seeds from 0 on. The stream of this seed is for searches only.
 SEARCH_SEED = 1_000_003
 
-FIRST_TASKS = 3  # of the stream, in a search of a space: forgetting shows there, and later tasks stay unseen
+FIRST_TASKS = 3  # that a search of a space learns: enough to show forgetting, and later tasks stay unseen
 TRIALS = 12  # per method and data set
 RUNGS = 12  # of a ladder, below and above its start
 
 Grid = dict[str, list[str]]
-# Setting → a ladder [start, factor] of the values start·factorᵏ, or the words to choose from, the start first.
+# Setting → a ladder [start, factor] of the values start·factorᵏ, or a list of words that begins with the start.
 Space = dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One combination of a grid: ACC by variant ("acc" where there is one), or the error of one that fails."""
+    """One combination of settings: ACC by variant ("acc" if there is only one), or the error if it fails."""
 
     settings: dict[str, str] = field(default_factory=dict)
     acc: dict[str, float] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Trial:
     error: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The trial as a JSON object."""
+        """Return the trial as a JSON object."""
         outcome = {"error": self.error} if self.error else {**self.acc, "seconds": self.seconds}
         return {"settings": self.settings, **outcome}
 
@@ -58,7 +58,7 @@ class Search:
     tried: list[Trial]
     environment: Environment
     seed: int = SEARCH_SEED
-    tasks: int | None = None  # only the first tasks of the stream were learned
+    tasks: int | None = None  # the number of first tasks that were learned; None for all
 
     @property
     def best(self) -> dict[str, dict[str, str]]:
@@ -73,7 +73,7 @@ class Search:
         return max(computed, key=lambda trial: trial.acc[variant]).settings
 
     def write(self, path: Path) -> None:
-        """Write everything that was tried as JSON."""
+        """Write all trials as JSON."""
         head: dict[str, Any] = {"scenario": self.scenario, "protocol": self.protocol, "method": self.method}
         head |= {"seed": self.seed, "environment": self.environment}
         head |= {"tasks": self.tasks} if self.tasks else {}
@@ -113,12 +113,12 @@ def search(
 
     Under the transductive protocol, `best` has an entry for each variant.
     """
-    scenario = for_search(scenario)  # an existing backbone will do, since the stream is not reported
+    scenario = for_search(scenario)  # any backbone will do, since the stream is not reported
     planned = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     plans = [trial_plan(scenario, method, settings, protocol, fixed, device) for settings in planned]
     tried = _try(plans, planned, loader, jobs, show)
     finished = Search(scenario.name, protocol, method, list(fixed or []), tried, environment(device))
-    _ = finished.best  # a search without any result is an error
+    _ = finished.best  # raises an error if no trial succeeded
     return finished
 
 
@@ -134,7 +134,7 @@ def explore(
     jobs: int = 1,
     show: Callable[[Trial], None] | None = None,
 ) -> Search:
-    """Climb in a space from its start: every value beside the best one is tried, so the best is at no edge."""
+    """Search a space from its start. Both neighbours of the best value are tried, so the best is not at an edge."""
     scenario, tried = for_search(scenario), list[Trial]()
     while planned := proposals(method, space, tried, fixed, trials):
         plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, FIRST_TASKS) for values in planned]
@@ -146,9 +146,9 @@ def explore(
 def proposals(
     method: str, space: Space, tried: list[Trial], fixed: Given | None = None, trials: int = TRIALS
 ) -> list[dict[str, str]]:
-    """The next settings to try: untried neighbours of the best so far, then points further away until `trials`.
+    """Return the next settings to try: untried neighbours of the best so far, then points further away.
 
-    An untried neighbour is tried even if the trials are used up; nothing is proposed once there is none.
+    Points further away are proposed only until there are `trials`; neighbours until there are twice as many.
 
     >>> proposals("slda", {"shrinkage": [0.01, 10]}, [])
     [{'shrinkage': '0.01'}]
@@ -172,7 +172,7 @@ def proposals(
 
 
 def _rungs(values: list[Any]) -> list[str]:
-    """The words, or the values of the ladder. Whole numbers stay whole and positive.
+    """Return the words, or the values of the ladder. Whole numbers stay whole and positive.
 
     >>> _rungs([5, 2])[10:15]
     ['1280', '2560', '5120', '10240', '20480']
@@ -186,7 +186,7 @@ def _rungs(values: list[Any]) -> list[str]:
 
 
 def _steps(axis: list[str], values: list[Any], one: str, other: str) -> int:
-    """The number of rungs between two values; all words are beside each other."""
+    """Return the number of rungs between two values; 1 between two words."""
     apart = abs(axis.index(one) - axis.index(other))
     return min(apart, 1) if isinstance(values[0], str) else apart
 
@@ -194,7 +194,7 @@ def _steps(axis: list[str], values: list[Any], one: str, other: str) -> int:
 def _is_possible(method: str, settings: dict[str, str], fixed: Given | None) -> bool:
     try:
         resolve([method], "agnostic", [*(fixed or []), *((None, key, value) for key, value in settings.items())])
-    except ConfigurationError:  # the natural end of a ladder
+    except ConfigurationError:  # the ladder ends here
         return False
     return True
 
@@ -208,7 +208,7 @@ def trial_plan(
     device: str,
     first: int | None = None,
 ) -> Plan:
-    """The plan of one trial: held-back training data of the stream that is for searches only."""
+    """Return the plan of one trial, on held-back training data of the stream for searches."""
     given: Given = [*(fixed or []), *((None, key, value) for key, value in settings.items())]
     resolved = resolve([method], protocol, given)
     return Plan(scenario, resolved, (SEARCH_SEED,), protocol, device, validation=True, first=first)
@@ -233,7 +233,7 @@ def _try(
 def attempt(
     plan: Plan, data: Dataset, method: str, seed: int, out: Path | None = None, show: ShowStep | None = None
 ) -> Trial:
-    """ACC under each variant, or the error of settings that cannot be computed, which must not end a search."""
+    """Return ACC under each variant, or the error if the settings fail, so that the search continues."""
     try:
         stream = learn_stream(plan, data, method, seed, out, show)
     except NumericalError as error:

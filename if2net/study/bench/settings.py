@@ -1,4 +1,4 @@
-"""Settings of methods from defaults, a TOML file and the command line. The later of these has priority."""
+"""Settings of methods from defaults, a TOML file and the command line, in rising priority."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from if2net.errors import ConfigurationError, unknown
 from if2net.files import read_bytes
 from if2net.study.methods import METHODS
 
-Given = list[tuple[str | None, str, Any]]  # (method, or None for all that have the key; key; value)
+Given = list[tuple[str | None, str, Any]]  # method (None: all that have the key), key and value
 
 
 def resolve(methods: Iterable[str], protocol: str, given: Given) -> dict[str, Any]:
-    """The settings of each method. A key that none of the methods has is an error."""
+    """Return the settings of each method. A key that no method has is an error."""
     resolved = {}
     names = list(methods)
     for name in names:

@@ -1,4 +1,4 @@
-"""One method on one stream of tasks. A run that was killed continues after its last checkpoint."""
+"""One method on one stream of tasks. A killed run continues after its last checkpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BETWEEN_CHECKPOINTS = 10.0
 
 @dataclass(frozen=True)
 class Plan:
-    """The methods to run on a scenario, with everything that the numbers depend on."""
+    """The methods to run on a scenario, with everything that the results depend on."""
 
     scenario: Scenario
     settings: dict[str, Any]  # method → its resolved settings, in the order of running
@@ -37,10 +37,10 @@ class Plan:
     protocol: str = "agnostic"
     device: str = "cpu"
     validation: bool = False
-    first: int | None = None  # only the first tasks of the stream, for a search
+    first: int | None = None  # the number of first tasks to learn, in a search; None for all
 
     def as_dict(self) -> dict[str, Any]:
-        """The content of config.json."""
+        """Return the content of config.json."""
         return {
             "scenario": self.scenario.name,
             "protocol": self.protocol,
@@ -110,7 +110,7 @@ def learn_stream(
 def finished_runs(
     plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: ShowStep | None = None
 ) -> list[Run]:
-    """Learn one stream of tasks; one run per variant of the protocol."""
+    """Learn one stream of tasks; return one run per variant of the protocol."""
     stream = learn_stream(plan, data, name, seed, out, show)
     independent = _independent(plan, stream, name, seed)
     costs = stream.method.costs()
@@ -135,7 +135,7 @@ def finished_runs(
 
 
 def checkpoint_path(out: Path, name: str, seed: int) -> Path:
-    """The checkpoint of a stream in the folder of its plan."""
+    """Return the checkpoint of a stream in the folder of its plan."""
     return out / "checkpoints" / f"{name}-{seed}.if2"
 
 
@@ -154,7 +154,7 @@ def _learn_and_test(plan: Plan, stream: Stream, task: Task) -> None:
 
 
 def _independent(plan: Plan, stream: Stream, name: str, seed: int) -> dict[str, list[float]]:
-    """R_ind for each variant: the accuracy on each task of a model that has learned that task alone."""
+    """Return R_ind of each variant: the accuracy on each task of a model that has learned that task alone."""
     independent = {variant: [rows[0][0]] for variant, rows in stream.rows.items()}  # the first task was learned alone
     for task in stream.tasks[1:]:
         method = _method(plan, name, seed, stream.tasks)
@@ -171,7 +171,7 @@ def _save_checkpoint(stream: Stream, path: Path) -> None:
 
 
 def _resume(stream: Stream, path: Path) -> bool:
-    """Continue after the last checkpoint of this very stream; return whether there is one."""
+    """Continue after the last checkpoint of this stream; return whether there is one."""
     if not path.exists():
         return False
     try:
@@ -212,5 +212,5 @@ _BEGUN = TypeAdapter(_Begun)
 
 
 def _identity(stream: Stream) -> dict[str, Any]:
-    """Everything that the rest of a stream depends on; a checkpoint of another one is not used."""
+    """Return everything that the rest of a stream depends on; a checkpoint with another identity is not used."""
     return {"order": stream.order, "settings": asdict(stream.method.settings), "backbone": stream.backbone}

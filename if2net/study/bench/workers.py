@@ -34,11 +34,11 @@ class Job:
     seed: int
 
 
-MOST = 4  # processes unless the user asks for more; each holds the data and the state of a method
+MOST = 4  # processes by default; each holds the data and the state of a method
 
 
 def side_by_side(methods: Iterable[str], device: str) -> int:
-    """The number of processes for these streams: one per core for small networks, otherwise one that uses all.
+    """Return the number of processes for these streams: one per core for small networks, else one for all cores.
 
     On a GPU, processes would take turns.
     """
@@ -47,16 +47,16 @@ def side_by_side(methods: Iterable[str], device: str) -> int:
 
 
 def trains_a_network(method: str) -> bool:
-    """Whether a method takes many small steps, which are slower with two threads than with one."""
+    """Return whether a method takes many small steps, which are slower with two threads than with one."""
     return issubclass(METHODS.get(method, Method), Trainer)
 
 
-# A function of a job: of its plan, data, method, seed and folder, and of the function that shows steps.
+# The arguments are the plan, data, method, seed and folder of a job, and the function that shows steps.
 Work = Callable[[Plan, Dataset, str, int, Path | None, ShowStep | None], Outcome]
 
 
 class Workers:
-    """A number of processes. Each sends its steps back over a queue, so that progress is shown in one place."""
+    """A pool of processes that send their steps over a queue, so that one process shows the progress."""
 
     def __init__(self, count: int, folder: Path | None, show: ShowStep | None) -> None:
         context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
@@ -72,7 +72,7 @@ class Workers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:  # unfinished streams have their checkpoints
+        if kind is not None:  # unfinished streams continue from their checkpoints
             for process in multiprocessing.active_children():
                 process.terminate()
         self.pool.shutdown(cancel_futures=True)
@@ -80,7 +80,7 @@ class Workers:
         self.listener.join()
 
     def results(self, work: Work[Outcome], jobs: list[Job]) -> Iterator[tuple[int, Outcome]]:
-        """The place of each job in the list and its outcome, in the order of finishing."""
+        """Yield the place of each job in the list and its outcome, in the order of finishing."""
         futures = {self.pool.submit(_do, work, job): place for place, job in enumerate(jobs)}
         for future in as_completed(futures):
             yield futures[future], future.result()
@@ -94,7 +94,7 @@ class Workers:
 def results_of(
     work: Work[Outcome], jobs: list[Job], loader: Loader, processes: int = 1, show: ShowStep | None = None
 ) -> Iterator[tuple[int, Outcome]]:
-    """The place of each job and its outcome: computed in this process, or in several at a time."""
+    """Yield the place of each job and its outcome, computed in this process or in several."""
     if processes == 1 or len(jobs) < 2:
         for place, job in enumerate(jobs):
             yield place, work(job.plan, _data(loader, job), job.method, job.seed, job.out, show)
@@ -107,7 +107,7 @@ def _data(loader: Loader, job: Job) -> Dataset:
     return loader.load(job.plan.scenario, job.seed, device=job.plan.device)
 
 
-# Of a worker process: the queue for its steps, its data, and its share of the cores.
+# In a worker process: the queue for its steps, its data, and its number of threads.
 _worker: tuple[Any, Loader, int] | None = None
 
 
@@ -119,7 +119,7 @@ def _start(steps: Any, folder: Path | None, threads: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """End this process with its parent. A parent that was killed cannot stop its workers."""
+    """End this process when its parent ends, since a killed parent cannot stop its workers."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

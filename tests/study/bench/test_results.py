@@ -109,7 +109,7 @@ def test_a_missing_file_and_an_ablation_are_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"results\.json cannot be read"):
         Results.read(tmp_path / "results.json")
     (tmp_path / "results.json").write_text('{"ablation": "table-init", "runs": []}')
-    with pytest.raises(ConfigurationError, match=r"is of the ablation table-init, .* see table\.md"):
+    with pytest.raises(ConfigurationError, match=r"belongs to the ablation table-init\. .* see table\.md"):
         Results.read(tmp_path / "results.json")
 
 
@@ -226,7 +226,7 @@ def with_backbone(part, identity, scenario="cub200-100/2@resnet56"):
 
 def test_other_backbones_are_not_merged(parts):
     assert len(Results.merged([with_backbone(parts[1], "one"), with_backbone(parts[2], "one")]).runs) == 3
-    with pytest.raises(ConfigurationError, match="made with different backbones"):
+    with pytest.raises(ConfigurationError, match="have different backbones"):
         Results.merged([with_backbone(parts[1], "one"), with_backbone(parts[2], "other")])
 
 
@@ -234,7 +234,7 @@ def test_where_every_seed_has_a_backbone_only_those_of_one_seed_must_be_the_same
     held_out = "cifar100-60/2@held-out"
     seed_one, seed_zero = (with_backbone(part, name, held_out) for part, name in zip(parts[1:], "ab", strict=True))
     assert len(Results.merged([seed_one, seed_zero]).runs) == 3
-    with pytest.raises(ConfigurationError, match="made with different backbones"):
+    with pytest.raises(ConfigurationError, match="have different backbones"):
         Results.merged([seed_one, with_backbone(parts[0], "c", held_out)])
 
 
