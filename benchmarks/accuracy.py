@@ -1,8 +1,8 @@
 """Accuracy and time of solving β with and without corrections in float64.
 
-Errors are relative to a solution in float64 throughout. The features are digits through a random ReLU layer, and
-synthetic ones with condition numbers up to 1e10. The ridges are the smallest that would be chosen, and a hundred
-times that. Statistics in float32 add an error of their own, which is the whole error of a factor in float64.
+Errors are relative to a solution entirely in float64. The features are digits through a random ReLU layer, and
+synthetic ones with condition numbers up to 1e10. The ridges are the smallest possible one and a hundred times that.
+With statistics in float32, a factor in float64 has only the error of the statistics.
 
 usage: IF2NET_DATA=DIR python benchmarks/accuracy.py [--width 4096] [--timed 4096,10000] [--out FILE]
 """

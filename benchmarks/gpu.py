@@ -1,9 +1,10 @@
 """Learning ImageNet-sized features on one GPU: seconds, and the rate relative to bare matrix products.
 
-1.28 million samples of 2,048 features, 1,000 classes, one random layer 10,000 wide. The features are in host memory
-when the clock starts. The useful work is one triangle of G, the responses and one factorisation. `share` is its rate
-relative to that of a float32 product, and of a product of halves (if2net/accelerate/products.py). `share_again` is
-the same when the data is learned a second time, after the host has drawn the random weights.
+The data are 1.28 million samples of 2,048 features in 1,000 classes, the model has one random layer of 10,000 nodes.
+The features are in host memory when the clock starts. The useful work is one triangle of G, the responses and one
+factorisation. `share` is its rate relative to a float32 product, and to a product of halves
+(if2net/accelerate/products.py). `share_again` is the same when the data are learned a second time and the random
+weights are drawn already.
 
 usage: python benchmarks/gpu.py [--samples 1280000] [--out FILE]
 """
@@ -68,7 +69,7 @@ def gram_errors(V: Tensor) -> dict[str, float]:
 
 
 def copying(X: Tensor) -> None:
-    """Copy X to the GPU as learning does, without using it."""
+    """Copy X to the GPU in the blocks of `learn`, without using it."""
     stream = Streamed(X, X.dtype, torch.device("cuda"), lambda block: torch.ones((), device="cuda").bool())
     for _ in stream.split(ROWS):
         pass

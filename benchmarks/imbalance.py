@@ -59,7 +59,7 @@ def synthetic(separation: float) -> Callable[[int], tuple[np.ndarray, np.ndarray
 
 
 def digits(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all samples of two digits in turn for the largest class, and fewer and fewer for the others."""
+    """Return five classes of two digits each, of decreasing size."""
     X, y = load_digits(return_X_y=True)
     random = np.random.default_rng(seed)
     label = y // 2  # five classes of two digits each

@@ -1,8 +1,8 @@
 """Pictures per second of the innate encoders on a CPU, and the time to learn FashionMNIST with the small one.
 
 The rates are per second of processor time of one thread, so that other programs hardly change them. The rate of the
-small encoder with all threads, and the time to learn, are given by the clock, too, and need a quiet machine. The test
-pictures are read once, after learning.
+small encoder with all threads and the time to learn are also measured by the wall clock, which needs a quiet machine.
+The test pictures are read once, after learning.
 
 usage: python benchmarks/innate.py [--threads 2] [--data FOLDER] [--out FILE]
 """

@@ -1,14 +1,14 @@
 """Time of learning a task and of predicting, compared with other methods on the same features.
 
-Every contender runs in its own process, so that its peak memory can be measured, and learns the same two tasks:
-MNIST, then FashionMNIST, each of the size of a task of CIFAR-100. The features are random ReLU responses, computed
-before the clock starts. The reported times are those of the second task, and the median of five predictions of as
-many samples. The first task is only counted where a contender can do so without solving. IF2Net is measured again
-after each contender.
+Every contender runs in its own process, so that its peak memory can be measured. It learns the same two tasks, MNIST
+and then FashionMNIST, each of the size of a task of CIFAR-100. The features are random ReLU responses, computed
+before the clock starts. The reported times are that of the second task, and the median of five predictions of one
+test set. A contender that can postpone the solution does not solve the first task. IF2Net is measured again after
+each contender.
 
-RanPAC is here in its best order only: `benchmarks/rows.py` compares with its recipe as published.
+RanPAC is measured in its best order only; `benchmarks/rows.py` has its published recipe.
 
-A run of only some contenders is not written to the default file.
+A run with --only is not written to the default file.
 
 usage: IF2NET_DATA=DIR python benchmarks/learning.py [--width 10000] [--only NAME,...] [--out FILE]
 """
@@ -46,12 +46,12 @@ FITTED = 0.8  # RanPAC chooses its ridge on the rest
 
 @dataclass(frozen=True)
 class Learner:
-    """A contender: `count` adds a task to its state, `solve` makes it ready to predict with it."""
+    """A contender: `count` adds a task to its state, `solve` makes it ready to predict."""
 
     count: Callable[[Tensor, Tensor], None]
     scores: Callable[[Tensor], Tensor]
     solve: Callable[[Tensor, Tensor], None] = lambda V, y: None
-    facts: Callable[[], dict[str, float]] = dict  # more to report, asked for after the clock has stopped
+    facts: Callable[[], dict[str, float]] = dict  # more to report, computed after the clock has stopped
 
 
 def make_features(folder: Path, width: int) -> None:
@@ -219,7 +219,7 @@ def measure(name: str, folder: Path, width: int, pipe: Any) -> None:
         taken = seconds(lambda V=V, y=y: learner.count(V, y))
         if task == len(TASKS) - 1:
             taken += seconds(lambda V=V, y=y: learner.solve(V, y))
-        del V  # only a contender that keeps features itself has those of more than one task in memory
+        del V  # only a contender that keeps features has those of more than one task in memory
     peak = highest_memory() - before
     V = torch.from_numpy(np.load(folder / "test-0.npy"))
     predicting = [seconds(lambda: learner.scores(V).argmax(dim=1)) for _ in range(6)]
@@ -240,7 +240,7 @@ def measure(name: str, folder: Path, width: int, pipe: Any) -> None:
 
 
 def measured(name: str, folder: Path, width: int) -> dict[str, Any]:
-    """Return what `measure` sends from a new process."""
+    """Return the results of `measure` in a new process."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=measure, args=(name, folder, width, there))
@@ -251,7 +251,7 @@ def measured(name: str, folder: Path, width: int) -> dict[str, Any]:
 
 
 def compare(entry: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
-    """Add the ratios to IF2Net measured directly afterwards, since the load of a shared machine changes."""
+    """Add the ratios to IF2Net, measured directly afterwards because the load of a shared machine changes."""
     return entry | {
         "seconds_of_ours": ours["seconds_a_task"],
         "times_ours": entry["seconds_a_task"] / ours["seconds_a_task"],
@@ -260,7 +260,7 @@ def compare(entry: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_published(entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the entry of ACIL with the time that its published order takes."""
+    """Return the entry of ACIL with the time of its published order."""
     return entry | {"seconds_a_task": entry["seconds_a_task"] + entry["more_seconds_as_published"]}
 
 
@@ -273,7 +273,7 @@ def line(name: str, entry: dict[str, Any]) -> str:
 
 
 def parse_arguments(script: str, description: str) -> argparse.Namespace:
-    """Return the arguments of a comparison of contenders. A part of them is written only where --out says so."""
+    """Return the arguments of a comparison. With --only, the results are written only if --out is given."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--width", type=int, default=10_000)
     parser.add_argument(

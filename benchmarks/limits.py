@@ -1,7 +1,7 @@
-"""The rate of learning relative to a float32 matrix product, and the growth of its cost.
+"""The rate of learning relative to a float32 matrix product, and the growth of the cost of learning.
 
-The useful work is that of one triangle: N·S² operations to fill G, and S³/3 to factorise it. All ratios compare
-times of the same run.
+The useful work is that of one triangle: N·S² operations to fill G, and S³/3 to factorise it. All ratios are of times
+in the same run.
 
 usage: python benchmarks/limits.py [--width 10000] [--out FILE]
 """
@@ -46,7 +46,7 @@ class Data:
 
 
 def learner() -> IF2Net:
-    """Return a learner that uses the features as they are."""
+    """Return a learner that uses the features without change."""
     return IF2Net(encoder="linear", standardise="none", device="cpu", seed=0)
 
 

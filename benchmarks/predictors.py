@@ -1,4 +1,4 @@
-"""Sizes and accuracies of models, of files that only predict, and of those in eight bits.
+"""Size and accuracy of whole model files, of files that only predict, and of files in eight bits.
 
 usage: IF2NET_DATA=DIR python benchmarks/predictors.py [--datasets digits,mnist] [--samples 10000] [--out FILE]
 """
@@ -24,7 +24,7 @@ WRITERS = {
 
 
 def measure(name: str, samples: int) -> dict[str, dict[str, float]]:
-    """Learn the first samples of a data set, and return bytes, accuracy and changed predictions per kind of file."""
+    """Learn the first samples of a data set; return bytes, accuracy and changed predictions of each kind of file."""
     data = load_dataset(name)
     net = IF2Net(seed=0, device="cpu").learn(data.train_X[:samples], data.train_y[:samples])
     expected = net.predict(data.test_X)

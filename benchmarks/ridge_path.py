@@ -1,4 +1,4 @@
-"""Time of choosing the ridge by an eigendecomposition relative to a factorisation, by width.
+"""Time to choose the ridge by an eigendecomposition, relative to a factorisation, by width.
 
 Both compute the held-out errors of seven ridges. Rounds alternate, and the ratio is that of the medians.
 

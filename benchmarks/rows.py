@@ -1,12 +1,12 @@
 """Time from rows to the first prediction: `IF2NetClassifier` and RanPAC with its projection, in one run.
 
-Ten tasks of 5,000 rows with 1,280 numbers each, the size of a backbone's features, and ten classes per task. The
-clock runs from the rows of a task to the prediction of one row: encoding or projecting, counting, choosing the ridge
-and solving. The first, second and tenth task are timed, and the tasks between are only counted. RanPAC does the same
-work for every task, so it learns two.
+There are ten tasks of 5,000 rows and ten classes each. A row has 1,280 numbers, like the features of a backbone.
+The clock runs from the rows of a task to the prediction of one row: encoding or projecting, counting, choosing the
+ridge and solving. The first, second and tenth task are timed; the tasks between them are counted but not solved.
+RanPAC does the same work for every task, so it learns two.
 
-A layer of IF2Net has the inputs and a constant as features beside its random ones. It is measured with 10,000 random
-features, and with as many features in all as RanPAC.
+A layer of IF2Net has the inputs and a constant as additional features. IF2Net is measured with 10,000 random
+features, and with as many features in total as RanPAC.
 
 usage: python benchmarks/rows.py [--width 10000] [--only NAME,...] [--out FILE]
 """
@@ -32,7 +32,7 @@ TIMED = (1, 2, 10)
 
 
 def task(number: int) -> tuple[Tensor, Tensor]:
-    """Return rows that are correlated and not negative, as those of a backbone, and their classes."""
+    """Return correlated, non-negative rows, like those of a backbone, and their classes."""
     mixing = np.random.default_rng(0).normal(size=(LATENT, INPUTS))
     random = np.random.default_rng(number)
     y = np.arange(ROWS + TESTED) % CLASSES
@@ -106,7 +106,7 @@ PUBLISHED = "ranpac as published"
 
 
 def contenders(width: int) -> dict[str, tuple[Callable[[], Learner], int]]:
-    """Name → how to make it, and the number of tasks that it learns."""
+    """Return name → the function that creates a contender, and the number of tasks that it learns."""
     equal = width - INPUTS - 1
     return {
         f"IF2NetClassifier(width={width})": (partial(ours, width), TASKS),

@@ -1,9 +1,9 @@
-"""The delay and the throughput of `if2net serve`, idle and while it learns, beside a service with an SGDClassifier.
+"""Delay and throughput of `if2net serve`, while it learns and while it does not, beside an SGDClassifier service.
 
 usage: python benchmarks/serving.py [--seconds 60] [--connections 64] [--width 5000] [--out FILE]
 
-The clients run in a process of their own, on the same cores as the service. Each connection sends its next request
-when the answer to the last one has come.
+The clients run in their own process, on the same cores as the service. Each connection sends its next request when it
+has the answer to the last one.
 """
 
 import argparse
@@ -64,7 +64,7 @@ uvicorn.run(app, port=int(sys.argv[2]), log_level="error", http="httptools")
 
 
 def samples(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return samples of classes that overlap a little."""
+    """Return samples of slightly overlapping classes."""
     random = np.random.default_rng(seed)
     centres = np.random.default_rng(0).normal(size=(CLASSES, FEATURES)) / 4
     y = random.integers(0, CLASSES, count)
@@ -116,7 +116,7 @@ def clients(port: int, connections: int, seconds: float, requests: list[bytes], 
 
 
 def measure(port: int, connections: int, seconds: float, requests: list[bytes], meanwhile=None) -> dict[str, float]:
-    """Measure under load, and do something else `meanwhile`."""
+    """Measure under load, and call `meanwhile` at the same time."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=clients, args=(port, connections, seconds, requests, there))
@@ -130,7 +130,7 @@ def measure(port: int, connections: int, seconds: float, requests: list[bytes], 
 
 
 def learning(port: int, batches: int):
-    """Return a function that teaches large batches, one after the other, for some seconds."""
+    """Return a function that sends large batches to learn, one after the other, for some seconds."""
     bodies = []
     for number in range(batches):
         X, y = samples(LARGE_BATCH, 100 + number)
@@ -164,7 +164,7 @@ def free_port() -> int:
 
 
 class Running:
-    """A service in a process of its own, until the block ends."""
+    """A service in its own process, until the block ends."""
 
     def __init__(self, words: list[str], port: int) -> None:
         environment = {**os.environ, "IF2NET_WRITE_TOKEN": TOKEN}

@@ -1,8 +1,8 @@
 """Small and narrow data: accuracy and seconds of `IF2NetClassifier` with its defaults beside scaled linear models.
 
-Small tables are those of scikit-learn, by stratified 5-fold cross-validation, repeated five times. Narrow data has
-thousands of columns and few samples; it is made here, with 1,000 samples to test on, from five seeds. `ahead` is by
-how much IF2NetClassifier is more accurate on the same splits, in points, and `ahead_std` its spread over the splits.
+Small tables are those of scikit-learn, with stratified 5-fold cross-validation, repeated five times. Narrow data has
+thousands of columns and few samples; it is drawn here with five seeds, with 1,000 samples to test on. `ahead` is the
+lead of IF2NetClassifier in accuracy on the same splits, in points, and `ahead_std` its spread over the splits.
 
 usage: python benchmarks/small.py [--only NAME,...] [--seeds 5] [--out FILE]
 """
@@ -49,7 +49,7 @@ def folds(load: Callable[..., Any]) -> Callable[[int], Iterator[Split]]:
 
 
 def drawn(draw: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]], samples: int) -> Any:
-    """Return splits of data that is drawn anew for each seed."""
+    """Return splits of data that are drawn again for each seed."""
 
     def splits(seeds: int) -> Iterator[Split]:
         for seed in range(seeds):
@@ -60,13 +60,13 @@ def drawn(draw: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarra
 
 
 def blobs(random: np.random.Generator, samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two classes that differ in 200 of 8,000 columns."""
+    """Return two classes that differ in 200 of 8,000 columns."""
     state = int(random.integers(2**31))
     return make_classification(samples, 8000, n_informative=200, n_redundant=200, class_sep=3.0, random_state=state)
 
 
 def genes(random: np.random.Generator, samples: int, columns: int = 8000) -> tuple[np.ndarray, np.ndarray]:
-    """Log-normal expression in correlated groups of 40 genes; one gene in fifty differs between three classes."""
+    """Return log-normal expression in correlated groups of 40 genes; one gene in 50 differs between three classes."""
     y = random.integers(3, size=samples)
     pathways = random.normal(size=(samples, columns // 40)).repeat(40, axis=1)
     shifts = random.normal(size=(3, columns)) * (random.random(columns) < 0.02)
@@ -75,7 +75,7 @@ def genes(random: np.random.Generator, samples: int, columns: int = 8000) -> tup
 
 
 def texts(random: np.random.Generator, samples: int, columns: int = 8000) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of 120 words per text, by Zipf's law; five classes use one word in ten more or less often."""
+    """Return counts of 120 words per text, by Zipf's law; five classes differ in one word in ten."""
     y = random.integers(5, size=samples)
     common = 1 / np.arange(1, columns + 1)
     tilt = np.exp(random.normal(size=(5, columns)) * (random.random((5, columns)) < 0.1))

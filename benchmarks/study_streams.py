@@ -1,10 +1,10 @@
-"""The guard against batches in wrong units, on the streams of the study: how many batches it would refuse.
+"""The number of batches that the guard against wrong units refuses on the streams of the study.
 
-Each task of a stream is one batch, as `if2net run` gives it to IF2Net: five class orders, the scale of the first
-task, and the searched settings of the data set. MNIST and FashionMNIST have the dense and the innate encoder, digits
-the dense one. Images have features of the innate encoder or of EfficientNet-Lite0, of the first images of each class.
-`size` is the largest relative size of a batch; it is refused above `limit`. The innate encoder compares the range of
-values instead, so it has no size. Streams with a backbone trained for them need a GPU and are not among these.
+Each task of a stream is one batch, as in `if2net run`, in five class orders, with the scale of the first task and the
+searched settings of the data set. MNIST and FashionMNIST have the dense and the innate encoder, digits the dense one.
+Images have features of the innate encoder or of EfficientNet-Lite0, for the first images of each class. `size` is the
+largest relative size of a batch; batches above `limit` are refused. The innate encoder compares the range of values
+instead, so it has no size. Streams whose backbones must be trained need a GPU and are left out.
 
 usage: python benchmarks/study_streams.py --data DIR [--images N] [--out FILE]
 DIR holds mnist/, fashion-mnist/, cifar100/ and cub200/.
@@ -43,7 +43,7 @@ STREAMS = (
 
 
 def first_images(images: ImageDataset, count: int) -> ImageDataset:
-    """Return the first training images of each class, and one test image, which is not used."""
+    """Return the first training images of each class, and one test image of each, which is not used."""
 
     def first(files: Files, count: int) -> Files:
         places = np.concatenate([np.flatnonzero(files.labels == label)[:count] for label in np.unique(files.labels)])
@@ -59,7 +59,7 @@ def loaded(name: str, backbone: str | None, folder: Path, count: int) -> Dataset
 
 
 def encoders(scenario: Scenario, inputs: int) -> Iterator[tuple[str, Encoder]]:
-    """Give the encoders of the study's method for a stream, the dense one without layers, which no check uses."""
+    """Yield the encoders of the study for a stream. The dense one has no layers, because no check uses them."""
     settings = resolve(["if2net"], "agnostic", searched(["if2net"], scenario.dataset, "agnostic"))["if2net"]
     assert settings.check_inputs
     yield "dense", DenseEncoder(encoder_config("linear", inputs, standardise=settings.standardise), seed=0)

@@ -1,8 +1,8 @@
 """Training a small network on a GPU: plain steps, steps recorded as a CUDA graph, and steps through torch.compile.
 
 Each method learns two tasks of 12,000 samples with 784 features, 1,000 steps per task, in each of these ways. The
-seconds of a task include the recording or the compiling. The second task has a larger head, so that a graph is
-recorded again and a compiler may have to work again.
+seconds of a task include the recording or the compilation. The head is larger in the second task, so a graph must be
+recorded again, and a step may have to be compiled again.
 
 usage: python benchmarks/training_steps.py [--methods none,gem,bic] [--out FILE]
 """
@@ -31,7 +31,7 @@ Step = Callable[[Tensor], None]
 
 
 def compiled(plain: Step, mode: str) -> Step:
-    """Return the step through torch.compile, which starts afresh: an earlier way must not have warmed it up."""
+    """Return the compiled step. The compiler is reset, so that an earlier way does not warm it up."""
     torch._dynamo.reset()
     compiled_step: Step = torch.compile(plain, mode=mode)
     return compiled_step

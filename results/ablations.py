@@ -17,7 +17,7 @@ def results_of(name: str) -> Measurements:
 
 
 def with_tables(text: str) -> str:
-    """The page with current tables."""
+    """Return the page with current tables."""
     for name, ablation in ABLATIONS.items():
         start, end = f"<!-- {name}: python results/ablations.py -->", f"<!-- end of {name} -->"
         table = f"{start}\n{ablation.table(results_of(name))}\n{end}"

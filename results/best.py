@@ -13,13 +13,13 @@ FILE = HERE.parent / "if2net/study/bench/hyperparameters.toml"
 
 
 def best_of(folder: Path, method: str) -> dict[str, str]:
-    """Data set (and scope) → a line such as: mnist = { rate = 0.05 }."""
+    """Return data set (and scope) → a line such as: mnist = { rate = 0.05 }."""
     lines = {}
     for path in sorted(folder.glob(f"*-{method}.json")):
         search = json.loads(path.read_text())
         if search["method"] == method:
             key = path.stem.removesuffix(f"-{method}")
-            fixed = search["fixed"] if "tasks" in search else []  # those of a grid are of the part, not of the method
+            fixed = search["fixed"] if "tasks" in search else []  # in a grid, they belong to the experiment
             chosen = {name: str(value) for _, name, value in fixed if name != "scope"} | search["best"]["acc"]
             settings = ", ".join(f"{name} = {in_toml(value)}" for name, value in chosen.items())
             name = key if re.fullmatch(r"[\w-]+", key) else f'"{key}"'

@@ -1,6 +1,6 @@
-"""Check the committed results, and that the README and the docs state what they hold.
+"""Check the committed results, and that the README and the docs agree with them.
 
-Each failed check is printed as a sentence, and the exit status is 1. Nothing is run again and nothing is written.
+Each failed check prints a sentence, and the exit status is 1. No experiment runs, and no file is written.
 
 usage: python results/check.py
 """
@@ -37,13 +37,13 @@ from if2net.study.methods import METHODS  # noqa: E402
 from if2net.study.report.gather import Section  # noqa: E402
 from if2net.study.report.paper_tables import FORMS  # noqa: E402
 
-Checked = Iterator[tuple[bool, str]]  # whether a check holds, and the sentence if it does not
+Checked = Iterator[tuple[bool, str]]  # whether a check holds, and the sentence to print if not
 
 MOST_BYTES = 6_000_000  # of all files in results/
 SEEDS = 5
 TWO_DECIMALS = re.compile(r"\d+\.\d{2,}")
 MEASURED = re.compile(r"\d+\.\d+|\d+(?= (?:%|points))")
-HAIR = 1.5  # points: matplotlib 3.8 and 3.11 draw the same figure with smaller differences
+HAIR = 1.5  # points; figures of matplotlib 3.8 and 3.11 differ by less
 # The paper's label of each table and figure with data → its name in `if2net reproduce`.
 PAPER = {
     "Table_MNIST_FMNIST": "table-mnist",
@@ -58,7 +58,7 @@ PAPER = {
     "CIFAR_20": "figure-cifar",
     "Fig_Rademacher_complexity": "figure-rademacher",
 }
-# Method → least and most ACC in percent on MNIST-10/5, for its implementation to be credible.
+# Method → lowest and highest credible ACC on MNIST-10/5, in percent.
 ANCHORS = {
     "none": (19, 20.5),
     "joint": (97.5, 100),
@@ -85,24 +85,24 @@ def measurements(name: str) -> Measurements:
 
 
 def percent(section: Section) -> dict[str, float]:
-    """Method → ACC in percent."""
+    """Return method → ACC in percent."""
     return {series.name: 100 * series.summary["acc_mean"] for series in section.series}
 
 
 def compared(names: dict[str, float]) -> list[str]:
-    """The methods that the paper compares."""
+    """Return the methods that the paper compares."""
     return [name for name in names if name not in (*BOUNDS, *PEERS, "if2net")]
 
 
 def prose_and_tables(text: str) -> tuple[str, str]:
-    """A page without its tables, and the tables alone."""
+    """Return a page without its tables, and the tables alone."""
     without = re.sub("<!-- table:.*?<!-- end of table -->", "", text, flags=re.DOTALL)
     prose = "\n".join(line for line in without.splitlines() if not line.startswith("|"))
     return prose, "\n".join(line for line in text.splitlines() if line.startswith("|"))
 
 
 def same_figure(first: str, second: str) -> bool:
-    """Whether two SVG files show the same: words, places of lines and points, and pixels of rasterised points."""
+    """Return whether two SVG files show the same words, lines and points."""
     words, places, pixels = zip(*map(drawn, (first, second)), strict=True)
     return (
         words[0] == words[1]
@@ -177,7 +177,7 @@ def the_paper_is_complete() -> Checked:
                 continue
             settings = {method: asdict(own) for method, own in part.settings(list(part.methods), []).items()}
             for method in part.methods:
-                # A setting that is newer than a result has the value that the result was made with.
+                # Results lack settings that were added later, whose defaults give the same results.
                 recorded = results(folder).settings.get(method, {"": None})
                 yield (
                     recorded.items() <= settings[method].items(),
@@ -219,12 +219,12 @@ def best_of(method: str, key: str) -> dict[str, str] | None:
     search = json.loads(path.read_text()) if path.exists() else {"seed": None}
     if search["seed"] != SEARCH_SEED:
         return None
-    fixed = search["fixed"] if "tasks" in search else []  # those of a grid are of the part, not of the method
+    fixed = search["fixed"] if "tasks" in search else []  # in a grid, they belong to the experiment
     return {name: str(value) for _, name, value in fixed if name != "scope"} | search["best"]["acc"]
 
 
 def best_of_innate(method: str, key: str) -> dict[str, str]:
-    """The settings that the search on the features of an innate network has chosen; ours is not searched."""
+    """Return the best settings of the search on the features of an innate network; IF2Net has no search."""
     data, _, encoder = key.partition("@")
     if method == "if2net":
         return {"encoder": encoder}
@@ -234,7 +234,7 @@ def best_of_innate(method: str, key: str) -> dict[str, str]:
 
 
 def best_of_ours(method: str, key: str) -> dict[str, str]:
-    """Under the agnostic protocol there is a search for each encoder; the better of them counts."""
+    """Return the best settings of IF2Net, of all encoders under the agnostic protocol."""
     rule = method.removeprefix("if2net").strip("-") or "analytic"
     protocol = "" if key.endswith(("aware", "transductive")) else "-agnostic"
     paths = (HERE / "searched" / "tune").glob(f"{key}{protocol}-{rule}-*.json")
@@ -245,7 +245,7 @@ def best_of_ours(method: str, key: str) -> dict[str, str]:
 
 
 def tables_are_current() -> Checked:
-    """Every table in the README, in the docs and beside the results follows from the results."""
+    """Check that all tables in the README, in the docs and beside the results follow from the results."""
     placed = set()
     for path in table.TARGETS:
         text = path.read_text()
@@ -253,7 +253,7 @@ def tables_are_current() -> Checked:
         yield table.with_tables(text) == text, f"{path} is out of date; run results/table.py."
     yield placed == set(table.TABLES), f"No page shows the tables {', '.join(set(table.TABLES) - placed)}."
     for name, form in FORMS.items():
-        if name in OWN:  # results/innate.py has measured it so far
+        if name in OWN:  # these have no table.md
             continue
         same = (HERE / name / "table.md").read_text() == form.table(name, table.sections_in(name)) + "\n"
         yield same, f"results/{name}/table.md is out of date; run results/images.py."
@@ -286,7 +286,7 @@ def figures_in_the_text_are_in_a_table() -> Checked:
 
 
 def sentences_are_true() -> Checked:
-    """Every sentence with numbers is on its page, and the page has no other numbers."""
+    """Check that every sentence with numbers is on its page, and that the page has no other numbers."""
     for name, expected in sentences().items():
         text = re.sub(
             "```.*?```|<!-- table:.*?<!-- end of table -->", "", (ROOT / f"{name}.md").read_text(), flags=re.S
@@ -317,7 +317,7 @@ def mnist() -> Checked:
 
 
 def ahead_in_every_order(name: str, tasks: int) -> set[str]:
-    """The methods that IF2Net is ahead of with every seed."""
+    """Return the methods that IF2Net is ahead of with every seed."""
     (section,) = [section for section in table.sections_in(name) if f"/{tasks}@" in section.scenario]
     acc = {(run.method, run.seed): run.acc for run in section.runs}
     methods, seeds = ({key[place] for key in acc} for place in (0, 1))
@@ -432,7 +432,7 @@ def cub() -> Checked:
 
 
 def innate_features_beside() -> Checked:
-    """What docs/image-benchmarks.md says of the gains on CUB and of the leads of IF2Net over RanPAC."""
+    """Check docs/image-benchmarks.md: the gains on CUB and the leads of IF2Net over RanPAC."""
     text = " ".join(page("image-benchmarks").split())
     gains, ahead = dict[tuple[str, int], list[float]](), dict[int, list[float]]()
     for tasks in (5, 10):
@@ -458,7 +458,7 @@ def innate_features_beside() -> Checked:
 
 
 def equal_searches() -> Checked:
-    """What docs/image-benchmarks.md says of the leads on held-back images of CIFAR, by equal and other settings."""
+    """Check docs/image-benchmarks.md: the leads on held-back images of CIFAR, with equal and other searches."""
     starts = {
         "ranpac": {"standardise": "auto"},
         "acil": {"gamma": "10.0", "standardise": "auto"},
@@ -490,7 +490,7 @@ def training_on_images() -> Checked:
 
 
 def initialisation() -> Checked:
-    """What docs/ablations.md says of random and analytic starts."""
+    """Check docs/ablations.md: random and analytic starts."""
     measured, text = measurements("table-init"), " ".join(page("ablations").split())
     random = ("random, 0.02", "random, 0.002")
     samples = ("analytic 1k, 0.0002", "analytic 2.5k, 0.0002", "analytic 5k, 0.0002")
@@ -530,7 +530,7 @@ def initialisation() -> Checked:
 
 
 def innate() -> Checked:
-    """Every row with figures in docs/innate.md is a trial, and no other figure is quoted."""
+    """Check that every row with figures in docs/innate.md is a trial, and that no other figure is quoted."""
     trials = [json.loads(line) for line in (HERE / "innate/trials.jsonl").read_text().splitlines()]
     keys = ("flip", "cifar100 fit", "cifar100", "fashion-mnist")
     measured = {(*(trial[key] for key in keys), *trial["grids"]) for trial in trials if "grids" in trial}
@@ -564,7 +564,7 @@ CHECKS: tuple[Callable[[], Checked], ...] = (
 
 
 def main() -> int:
-    """Print the sentence of every check that fails, and the number of all."""
+    """Print the sentences of the failed checks, and the number of all checks."""
     checked = [entry for check in CHECKS for entry in check()]
     failed = [sentence for holds, sentence in checked if not holds]
     print("\n".join([*failed, f"{len(checked):,} checks, {len(failed)} failed."]))

@@ -1,9 +1,9 @@
-"""The scale of a new model's features of images: that of the first batch (`standardise=auto`), or none.
+"""Accuracy with image features on the scale of the first batch (`standardise=auto`) and without a scale.
 
-The first batch that a model learns may hold all classes, or a single one: on the page of the live service it often
-does. A model learns the classes of each data set in batches of one class, of ten, and all at once, and is measured
-on training images that were held back. No test image is read. `refused` counts batches that the model did not learn
-because they seem to be in other units than the first one. Novelty is not measured.
+The first batch may hold all classes or a single one, as it often does on the page of the live service. A model learns
+the classes of each data set one at a time, ten at a time and all at once. It is tested on held-back training images;
+no test image is read. `refused` counts the batches that the model refused because they seem to be in other units than
+the first one. Novelty is not measured.
 
 usage: python results/image_scales.py --images DIR [--orders 3] [--out FILE]
 DIR holds CUB-200-2011/train/CLASS/* and CIFAR-100/train/CLASS/*.

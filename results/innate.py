@@ -1,8 +1,8 @@
-"""The innate encoders on whole data sets: mirror images on held-back pictures, then the test, once per class order.
+"""Test accuracy of the innate encoders on whole data sets, once per class order.
 
-FOLDER has two files per data set, such as fashion-mnist.train.npz and fashion-mnist.test.npz, each with pictures X
-(N×H×W or N×H×W×3 bytes) and numbers of classes y. With --features, the outputs of the networks come from the folder
-of `results/innate_features.py`, in float16, and everything else is computed as usual.
+Held-back training pictures decide whether mirror images are used. FOLDER has two files per data set, such as
+fashion-mnist.train.npz and fashion-mnist.test.npz, each with pictures X (N×H×W or N×H×W×3 bytes) and class numbers y.
+With --features, the outputs of the networks come from the folder of `results/innate_features.py`, in float16.
 
 usage: python results/innate.py FOLDER [--features FOLDER] [--encoder innate] [--data NAME] [--tasks N] [--orders N]
                                 [--flips true] [--device cuda] [--out FILE]
@@ -31,7 +31,7 @@ Arrays = tuple[np.ndarray, np.ndarray]
 
 
 class Remembered:
-    """A network whose outputs for the pictures of a data set have been computed before."""
+    """A network that looks up its outputs for the pictures of a data set."""
 
     def __init__(self, features: Path, folder: Path, data: str, size: str) -> None:
         self.rows_of: list[np.ndarray] = []
@@ -45,7 +45,7 @@ class Remembered:
 
     def rows(self, pictures: Tensor) -> Tensor:
         places = [
-            self.places[hash(picture.tobytes())] if picture.any() else (0, 0, 0)  # zeros fill up a block
+            self.places[hash(picture.tobytes())] if picture.any() else (0, 0, 0)  # zeros pad a block
             for picture in (pictures * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()
         ]
         rows = np.stack([self.rows_of[part][place, view] for part, place, view in places])
@@ -57,14 +57,14 @@ def percent(net: IF2Net, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def held_back_accuracy(train: Arrays, **settings: Any) -> float:
-    """Return the accuracy on a sixth of the training pictures, learned from the others."""
+    """Return the accuracy on the held-back sixth of the training pictures after learning the others."""
     X, y = train
     held = held_back(len(y))
     return percent(IF2Net(**settings).learn(X[~held], y[~held]), X[held], y[held])
 
 
 def streamed(train: Arrays, test: Arrays, tasks: int, order: int, **settings: Any) -> float:
-    """Return the test accuracy after the classes have been learned in tasks, in a random order."""
+    """Return the test accuracy after learning the classes task by task, in a random order."""
     X, y = train
     net = IF2Net(**settings)
     for classes in np.array_split(np.random.default_rng(order).permutation(int(y.max()) + 1), tasks):

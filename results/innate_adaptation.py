@@ -1,9 +1,9 @@
-"""Is it worth adapting the innate network to the first task? Trials on held-back training pictures.
+"""Trials of innate networks that are adapted to the first task, on held-back training pictures.
 
 A sixth of the training pictures is held back, as in `results/innate.py`. The network adapts to the other pictures of
-the first classes, then a learner with its default nodes learns some pictures of all classes, with mirror images. The
-first row is the network as it is. `first` and `later` are the accuracies on the classes of the first task and on the
-others, `change` is the size of the change of the features beside that of the features.
+the first classes. A learner with the default nodes then learns some pictures of all classes, with mirror images. The
+first row is the network without adaptation. `first` and `later` are the accuracies on the classes of the first task
+and on the others, `change` is the relative change of the features.
 
 usage: python results/innate_adaptation.py FOLDER [--data fashion-mnist] [--encoder innate] [--classes 2]
                                            [--orders 0 1] [--rates 1e-5 3e-5 1e-4] [--steps 300] [--learned 12000]
@@ -31,7 +31,7 @@ from if2net.study.pretraining.adaptation import Adaptation, adapt
 
 
 class Trials:
-    """The pictures of a data set, and which of them are learned and tested."""
+    """The pictures of a data set, and the choice of pictures to learn and to test."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         file = np.load(arguments.folder / f"{arguments.data}.train.npz")

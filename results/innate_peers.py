@@ -1,9 +1,9 @@
-"""The compared analytic methods on the features of the innate encoders, with settings searched on held-back pictures.
+"""Other analytic methods on the features of the innate encoders, with settings searched on held-back pictures.
 
 Each method gets the features of the network, averaged over a picture and its mirror image unless --plain names the
 data set. Its settings are searched as in `if2net tune`: from the start of its space in hyperparameters.toml, with at
-least 12 trials where the space has as many, and every value beside the best one is tried. A sixth of the training
-pictures is held back for it, as in `results/innate.py`. The test follows once per class order. It is meant for a GPU.
+least 12 trials if the space has as many, until both neighbours of the best value are tried. A sixth of the training
+pictures is held back for it, as in `results/innate.py`. The test follows once per class order. A GPU is needed.
 
 usage: python results/innate_peers.py PICTURES DATA... [--sizes small large] [--methods slda] [--plain mnist]
                                       [--orders 2] [--out FILE]
@@ -37,7 +37,7 @@ def accuracy(method: str, settings: dict[str, str], train: Arrays, test: Arrays,
     """Return the accuracy in percent after all tasks, with the classes in a random order."""
     X, y = train
     classes = np.random.default_rng(order).permutation(int(y.max()) + 1)
-    number = np.argsort(classes)  # methods number the classes in the order in which they come
+    number = np.argsort(classes)  # methods number the classes by their first appearance
     given = [(None, key, value) for key, value in settings.items()]
     chosen = resolve([method], "agnostic", given)[method]
     learner = METHODS[method](X.shape[1], order, torch.device(DEVICE), chosen)

@@ -1,7 +1,7 @@
 """Read-outs of the innate features on held-back training pictures: random nodes, the direct link, discriminants.
 
-A sixth of the training pictures is held back, as in `results/innate.py`. G is counted once, for all nodes and
-features; every read-out uses a part of its rows and columns. Every trial is in the output.
+A sixth of the training pictures is held back, as in `results/innate.py`. G is computed once for all nodes and
+features, and every read-out uses some of its rows and columns. The output has every trial.
 
 usage: python results/innate_readouts.py PICTURES FEATURES DATA [--size small] [--views 2] [--nodes 8192]
                                          [--fitted 50000] [--ridges 1e-3 1e-2] [--out FILE]
@@ -32,7 +32,7 @@ RIDGES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 
 @dataclass(frozen=True)
 class Readout:
-    """Which columns of V are used, and by how much the nodes are scaled beside the features."""
+    """The columns of V that are used, and the scale of the nodes relative to the features."""
 
     nodes: int
     direct: bool = True

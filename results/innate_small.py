@@ -1,11 +1,11 @@
 """Trials of small innate networks: grey drawings, other shapes of the network, imitation of the large one.
 
-Each network is trained on drawings, and judged on a sixth of the training pictures, as in `results/innate_widths.py`:
-the best of nine ridges on the features alone, and with the random nodes of the default. It is meant for a GPU.
+Each network is trained on drawings and tested on a sixth of the training pictures, as in `results/innate_widths.py`:
+with the best of nine ridges, on the features alone and with the default random nodes. The script needs a GPU.
 
 usage: python results/innate_small.py PICTURES DATA... [--imitation 0 10] [--grey 1] [--plain 0.3] [--steps 12000]
                                       [--widths 32 80 160 320] [--blocks 0 1 1 1] [--weights FILE] [--out FILE]
-PICTURES is the folder of `results/innate.py`. --weights keeps the last network.
+PICTURES is the folder of `results/innate.py`. --weights writes the last network to a file.
 """
 
 from __future__ import annotations

@@ -60,14 +60,14 @@ def benchmark() -> dict[str, Any]:
 
 
 def best(data: str, size: str, views: int, readout: tuple[Any, ...], by: str = "accuracy") -> float | None:
-    """The accuracy of a read-out on held-back training pictures with the best ridge; None where it was not tried."""
+    """Return the accuracy of a read-out on held-back pictures with the best ridge; None if it was not tried."""
     wanted = (data, size, views, *readout)
     keys = ("data", "size", "views", "nodes", "direct", "scale", "pairs")
     return max((row[by] for row in lines("nodes") if tuple(row[key] for key in keys) == wanted), default=None)
 
 
 def held_back(data: str, encoder: str, width: int) -> dict[bool, float]:
-    """Accuracy on held-back training pictures, with and without mirror images."""
+    """Return the accuracy on held-back training pictures, with and without mirror images."""
     return {
         row["flips"]: row["accuracy"]
         for row in lines("rows")
@@ -76,7 +76,7 @@ def held_back(data: str, encoder: str, width: int) -> dict[bool, float]:
 
 
 def product(data: str, encoder: str, tasks: int, width: int | None = None) -> list[float]:
-    """Test accuracy by class order, with or without mirror images as the held-back pictures say."""
+    """Return the test accuracy by class order; the held-back pictures decide on mirror images."""
     width = width or WIDTHS[encoder][-1]
     both = held_back(data, encoder, width)
     wanted = (data, encoder, tasks, width, max(both, key=lambda flips: both[flips]))
@@ -89,7 +89,7 @@ def product(data: str, encoder: str, tasks: int, width: int | None = None) -> li
 
 
 def cell(figures: list[float]) -> str:
-    """The mean over class orders, and the spread where there is one."""
+    """Return the mean over class orders, and the spread if they differ."""
     if not figures:
         return "–"
     spread = max(figures) - min(figures)
@@ -165,7 +165,7 @@ def innate_imitation() -> list[str]:
 
 
 def innate_small() -> list[str]:
-    """Held-back accuracy on FashionMNIST of networks that have seen grey drawings alone, beside the usual one."""
+    """Held-back accuracy on FashionMNIST of networks trained on grey drawings only, beside the usual one."""
     usual = {"grey": 0.2, "plain": 0.3, "widths": [32, 80, 160, 320], "blocks": [0, 1, 1, 1]}
     measured = [usual | row for row in lines("imitation") if (row["imitation"], row["steps"]) == (0, 12_000)]
     networks: dict[tuple[str, ...], dict[tuple[int, int], float]] = {}

@@ -1,11 +1,10 @@
 """Numbers of random nodes and ridges for the innate features, on held-back training pictures.
 
-A sixth of the training pictures is held back, as in `results/innate.py`. `accuracy` and `error`, the squared error
-per picture, are of the ridge regression on these pictures, and `discriminant` is the accuracy of the linear
-discriminant with equal priors from the same sums. Three criteria that need no held-back pictures are beside them:
-`gcv`, generalised cross-validation; `inner`, the squared error on a fifth of the other pictures; `inner_fifth`, the
-same if every fifth feature is used. Every trial is in the output. It is meant for a GPU, whose networks compute in
-TF32 here.
+A sixth of the training pictures is held back. `accuracy` and `error`, the squared error per picture, are those of
+the ridge regression on these pictures, and `discriminant` is the accuracy of the linear discriminant with equal
+priors from the same sums. Three criteria need no held-back pictures: `gcv`, generalised cross-validation; `inner`,
+the squared error on a fifth of the other pictures; `inner_fifth`, the same with every fifth feature. The output has
+every trial. The script is meant for a GPU, on which the networks compute in TF32.
 
 usage: python results/innate_widths.py PICTURES DATA... [--sizes small large both] [--views 1 2] [--nodes 0 4352]
                                        [--device cuda] [--out FILE]
@@ -33,7 +32,7 @@ RIDGES = tuple(10 ** (place / 2) for place in range(-8, 1))
 
 
 def features(size: str, X: np.ndarray, device: torch.device) -> Tensor:
-    """Return the features of both views of each picture, pictures × 2 × features; of both networks if it says so."""
+    """Return the features of both views, pictures × 2 × features. The size "both" joins both networks."""
     if size == "both":
         return torch.cat([features(one, X, device) for one in ("small", "large")], dim=2)
     return both_views(weights.shipped(size, device), X, device)
@@ -50,7 +49,7 @@ def both_views(network: Network, X: np.ndarray, device: torch.device) -> Tensor:
 
 
 def held_back(pictures: int) -> np.ndarray:
-    """Return which pictures are held back."""
+    """Return the mask of the held-back pictures, a sixth of all."""
     return np.random.default_rng(0).permutation(pictures) % 6 == 0
 
 

@@ -2,12 +2,12 @@
 
 A model learns the known classes with the default settings for pictures: the small innate encoder for those of MNIST,
 FashionMNIST and CIFAR, and features of EfficientNet-Lite0 with ImageNet weights for half of the classes of CUB. All
-scores come from that model. `auroc` is the probability that an unknown sample has a higher score than a known one,
-`false_accepts` the share of unknown samples that are accepted where 5 % of the known ones are rejected, and
-`rejected` the share of known and unknown test samples that `predict(X, unknown=0.05)` rejects. `known rejected` are
-these shares of known samples where 1, 5 and 10 % are asked for.
+scores come from that model. `auroc` is the probability that an unknown sample has a higher score than a known one.
+`false_accepts` is the share of unknown samples that are accepted at the limit that rejects 5 % of the known ones.
+`rejected` is the share of known and unknown test samples that `predict(X, unknown=0.05)` rejects. `known rejected` is
+the share of known samples with 0.01, 0.05 and 0.1.
 
-`held back` are pairs of training samples alone, on which the settings of the novelty were chosen.
+The pairs of `held back` are training samples only. The settings of the novelty were chosen on them.
 
 usage: python results/novelty.py --data DIR --images DIR [--out FILE]
 DIR of --data holds mnist/ and fashion-mnist/, DIR of --images CIFAR-10/, CIFAR-100/ and CUB-200-2011/, each with
@@ -67,7 +67,7 @@ def mahalanobis(net: IF2Net, V: Tensor) -> Tensor:
     covariance = within_covariance(statistics)
     covariance.diagonal().add_(absolute_ridge(covariance, _layer(net).ridge))
     lower = torch.linalg.cholesky(covariance)
-    # From the mean of all samples, so that the distances are not lost in rounding.
+    # Centred, so that the distances are not lost in rounding.
     mean = statistics.Q.sum(dim=1) / statistics.samples
     rows = torch.cat([V, class_means(statistics)]) - mean
     white = torch.linalg.solve_triangular(lower, rows.T, upper=False).T.double()
@@ -138,7 +138,7 @@ def against(known: str, unknown: str, data: Path, images: Path) -> Pair:
 
 
 def against_in_training(known: str, unknown: str, data: Path, images: Path) -> Pair:
-    """Return training samples of two data sets as a pair: half as many to learn, and a quarter to test with."""
+    """Return a pair of training samples of two data sets: half of LEARNED to learn, a quarter each to test with."""
     X, y = pictures(known, "train", data, images, LEARNED * 3 // 4)
     others = pictures(unknown, "train", data, images, LEARNED // 4)[0]
     return (X[: LEARNED // 2], y[: LEARNED // 2]), X[LEARNED // 2 :], others
@@ -161,7 +161,7 @@ def birds(images: Path) -> Pair:
 
 
 def halves(data: Data, seed: int = 0) -> Pair:
-    """Return training samples as a pair: half of the classes are unknown, a third of the others is to test with."""
+    """Return training samples as a pair: half of the classes are unknown, and the test has a third of the others."""
     X, y = data
     random = np.random.default_rng(seed)
     classes = random.permutation(np.unique(y))
@@ -170,7 +170,7 @@ def halves(data: Data, seed: int = 0) -> Pair:
 
 
 def pairs(data: Path, images: Path) -> Iterator[tuple[str, str, Pair, dict[str, Any]]]:
-    """Give the kind, the name, the samples and the settings of each pair."""
+    """Yield the kind, the name, the samples and the settings of each pair."""
     where = (data, images)
     sets = (
         ("mnist", "fashion-mnist", "MNIST, FashionMNIST"),

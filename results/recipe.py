@@ -1,9 +1,9 @@
 """Choose the recipe of the held-out-class pre-training on training images of CIFAR-100; no test image is read.
 
-The class order is that of the searches, which is never reported. Its last 40 classes are those of a pre-training, its
-first 6 those of the first task. A ResNet-18 is trained on 30 of the 40 with each recipe. IF2Net then learns the other
-10 and the first task from its features, and is judged on every fifth of their training images, which it has not
-learned. All methods of the image benchmarks share the recipe, so nothing else is tuned here.
+The class order is that of the searches, which is never reported. Its last 40 classes are for pre-training, and its
+first 6 are the first task. A ResNet-18 is trained on 30 of the 40 with each recipe. IF2Net then learns the other 10
+and the first task from its features, and is tested on every fifth of their training images, which are held back. All
+methods of the image benchmarks share the recipe.
 
 usage: python results/recipe.py [--data DIR] [--epochs 30] [--device cuda] [--out results/recipe/trials.json]
 """
@@ -41,7 +41,7 @@ RECIPES = [
         (False, 0.0, 30),
         (True, 0.1, 30),
         (False, 0.1, 30),
-        (False, 0.0, 120),  # shows as many images as 30 epochs with rotations
+        (False, 0.0, 120),  # as many images as 30 epochs with rotations
     )
 ]
 DEPTHS = ((4,), (3, 4), (2, 3, 4), (1, 2, 3, 4))
@@ -50,20 +50,20 @@ SETTINGS = {key: value for _, key, value in hyperparameters.searched(["if2net"],
 
 
 def roles() -> tuple[list[int], list[int]]:
-    """Return the classes to train on and the classes to judge by."""
+    """Return the classes to train on and the classes to test with."""
     order = np.random.default_rng(SEARCH_SEED).permutation(CLASSES).tolist()
     held_out = order[-PRETRAINING:]
     return held_out[:TRAINED], [*held_out[TRAINED:], *order[:FIRST_TASK]]
 
 
 def load(folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
-    """Read the training images of the classes that play a role."""
+    """Read the training images of all these classes."""
     files = load_images(DATASET, folder).train.of(sorted([*roles()[0], *roles()[1]]))
     return np.stack([read_image(path, Framing(32, 32)) for path in files.paths]), np.asarray(files.labels)
 
 
 def trials(recipe: Recipe, pixels: np.ndarray, labels: np.ndarray, device: str) -> Iterator[dict[str, Any]]:
-    """Train once with the recipe, and judge every choice of depths and pooling."""
+    """Train once with the recipe, and test every choice of depths and pooling."""
     trained, judged = roles()
     start = time.perf_counter()
     own = np.isin(labels, trained)
@@ -108,7 +108,7 @@ def best(tried: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def write(path: Path, tried: list[dict[str, Any]], device: str) -> None:
-    """Write everything that was tried."""
+    """Write all trials."""
     head = {"environment": environment(device), "seed": SEARCH_SEED, "settings": SETTINGS}
     write_json(path, {**head, "tried": tried, "best": best(tried)})
 

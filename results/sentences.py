@@ -1,7 +1,7 @@
 """The sentences of the README and the docs that state numbers, each with the committed numbers behind it.
 
-results/check.py looks for them on the pages, and for numbers on these pages that no sentence here covers. Whoever
-changes a number or the words around it changes both.
+results/check.py looks for these sentences on the pages, and for numbers on the pages that are in none of them. A
+change of a number or of its sentence therefore needs a change here and on the page.
 """
 
 import json
@@ -38,46 +38,46 @@ def results(folder: str) -> Results:
 
 
 def acc(folder: str, *methods: str) -> list[float]:
-    """ACC of methods in percent."""
+    """Return the ACC of methods in percent."""
     return [100 * results(folder).summary[method]["acc_mean"] for method in methods]
 
 
 def spread(folder: str, *methods: str) -> list[float]:
-    """ACC of methods in percent, each with its standard deviation."""
+    """Return the ACC of methods in percent, each with its standard deviation."""
     entries = [results(folder).summary[method] for method in methods]
     return [100 * entry[key] for entry in entries for key in ("acc_mean", "acc_std")]
 
 
 def leads(folder: str, ahead: str, behind: str) -> list[float]:
-    """ACC of one method minus that of another in points, for each seed."""
+    """Return the ACC of one method minus that of another in points, for each seed."""
     first, second = ({run.seed: run.acc for run in results(folder).of(method)} for method in (ahead, behind))
     return [100 * (first[seed] - second[seed]) for seed in first]
 
 
 def tried(file: str, **settings: str) -> float:
-    """The best validation accuracy of a search in percent, among the trials with these settings."""
+    """Return the best validation accuracy of the trials with these settings, in percent."""
     trials = read(f"results/{file}.json")["tried"]
     return 100 * max(trial["acc"] for trial in trials if settings.items() <= trial["settings"].items())
 
 
 def printed(data: str, *methods: str) -> list[float]:
-    """ACC of methods in the paper."""
+    """Return the ACC of methods in the paper."""
     return [paper_figures("table-mnist")[data][method]["acc"] for method in methods]
 
 
 def beyond_print(data: str, *methods: str) -> list[float]:
-    """ACC here minus ACC in the paper, in points."""
+    """Return the ACC here minus the ACC in the paper, in points."""
     ours = acc(f"table-mnist/{data}-agnostic", *methods)
     return [mine - theirs for mine, theirs in zip(ours, printed(data, *methods), strict=True)]
 
 
 def within(differences: Iterable[float]) -> float:
-    """The least number with one decimal that no difference exceeds."""
+    """Return the largest absolute difference, rounded up to one decimal."""
     return math.ceil(10 * max(map(abs, differences))) / 10
 
 
 def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
-    """Page → its sentences, each with the values for the places in it."""
+    """Return page → sentences, each with the values of its placeholders."""
     firsts = ([run.R[-1][0] for run in results(MNIST).of(name)] for name in ("if2net", "none"))
     kept = [100 * sum(first) / len(first) for first in firsts]
     fashion = acc(FASHION, "if2net", "joint")
@@ -249,7 +249,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
 
 
 def published_ranpac() -> list[float]:
-    """RanPAC's time for a second task as published, relative to ours with as many features; empty if not measured."""
+    """Return RanPAC's published time for a second task relative to ours with as many features, if measured."""
     if not (ROOT / "benchmarks/rows.json").exists():
         return []
     seconds = [entry["seconds"]["2"] for entry in read("benchmarks/rows.json")["contenders"].values()]
@@ -257,6 +257,6 @@ def published_ranpac() -> list[float]:
 
 
 def extremes(values: Iterable[float]) -> list[float]:
-    """The least and the largest."""
+    """Return the smallest and the largest value."""
     ordered = sorted(values)
     return [ordered[0], ordered[-1]]

@@ -1,6 +1,6 @@
-"""What the spread of the paper's layers over class orders depends on: the classes that share a task.
+"""The spread of the paper's layers over class orders, explained by the classes that share a task.
 
-The functions read `results/learner/fashion-mnist-aware/`. `results/table.py` puts them into docs/protocols.md.
+The functions read `results/learner/fashion-mnist-aware/`. `results/table.py` writes the tables of docs/protocols.md.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from if2net.study.bench.results import Results, Run
 HERE = Path(__file__).parent
 NAMES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
 Pair = frozenset[str]
-# Classes of one group look alike. The hardest pairs are counted apart.
+# Classes of one group look alike. The hardest pairs are counted separately.
 ALIKE = [{"T-shirt", "pullover", "dress", "coat", "shirt"}, {"sandal", "sneaker", "boot"}]
 HARDEST = {frozenset(pair) for pair in (*combinations(("pullover", "coat", "shirt"), 2), ("T-shirt", "shirt"))}
 
@@ -25,21 +25,21 @@ def runs() -> list[Run]:
 
 
 def tasks(run: Run) -> list[tuple[Pair, float]]:
-    """The classes of each task, and the accuracy on it after the last one, in percent."""
+    """Return the classes of each task, and the accuracy on it after the last task, in percent."""
     pairs = zip(run.class_order[::2], run.class_order[1::2], strict=True)
     last = [100 * value for value in run.R[-1] if value is not None]
     return [(frozenset(NAMES[number] for number in pair), acc) for pair, acc in zip(pairs, last, strict=True)]
 
 
 def counts(run: Run) -> tuple[int, int]:
-    """The number of tasks whose classes are a hardest pair, and of those with another pair that looks alike."""
+    """Return the number of tasks with a hardest pair, and of tasks with another pair that looks alike."""
     pairs = [pair for pair, _ in tasks(run)]
     hardest = sum(pair in HARDEST for pair in pairs)
     return hardest, sum(any(pair <= group for group in ALIKE) for pair in pairs) - hardest
 
 
 def by_pair() -> dict[Pair, list[float]]:
-    """The accuracies of all tasks, by their classes."""
+    """Return the accuracies of all tasks, by their classes."""
     accuracies = defaultdict[Pair, list[float]](list)
     for run in runs():
         for pair, acc in tasks(run):
@@ -48,7 +48,7 @@ def by_pair() -> dict[Pair, list[float]]:
 
 
 def fit() -> tuple[list[float], float]:
-    """ACC = a + b · hardest + c · other pairs that look alike, by least squares over the orders; and its R²."""
+    """Return a, b and c of ACC = a + b · hardest + c · other similar pairs, by least squares, and R²."""
     acc = np.array([100 * run.acc for run in runs()])
     columns = np.array([(1, *counts(run)) for run in runs()], dtype=float)
     coefficients = np.linalg.lstsq(columns, acc, rcond=None)[0]
@@ -57,7 +57,7 @@ def fit() -> tuple[list[float], float]:
 
 
 def share_of_pairs() -> float:
-    """The share of the variance between tasks that their classes explain, corrected for the number of pairs."""
+    """Return the share of the variance between tasks that their classes explain, corrected for their number."""
     pairs = by_pair()
     values = np.concatenate([np.array(accs) for accs in pairs.values()])
     within = sum(np.square(np.array(accs) - fmean(accs)).sum() for accs in pairs.values())
@@ -65,13 +65,13 @@ def share_of_pairs() -> float:
 
 
 def neighbours() -> float:
-    """The ACC that the accuracies by pair make if the tasks are 0 and 1, 2 and 3, and so on, in percent."""
+    """Return the ACC for the tasks 0 and 1, 2 and 3, and so on, from the accuracies by pair, in percent."""
     accuracies = by_pair()
     return fmean(fmean(accuracies[frozenset(pair)]) for pair in zip(NAMES[::2], NAMES[1::2], strict=True))
 
 
 def orders() -> list[list[str]]:
-    """Rows of a table: the numbers of similar pairs, and ACC over the orders that have them."""
+    """Return the rows of a table: the numbers of similar pairs, and ACC over the orders that have them."""
     groups = defaultdict[tuple[int, int], list[float]](list)
     for run in runs():
         groups[counts(run)].append(100 * run.acc)
@@ -82,7 +82,7 @@ def orders() -> list[list[str]]:
 
 
 def alike() -> list[list[str]]:
-    """Rows of a table: each pair that looks alike, the number of orders with it, and its mean accuracy."""
+    """Return the rows of a table: each similar pair, the number of orders with it, and its mean accuracy."""
     pairs = {pair: accs for pair, accs in by_pair().items() if any(pair <= group for group in ALIKE)}
     ordered = sorted(pairs.items(), key=lambda entry: fmean(entry[1]))
     return [[" and ".join(sorted(pair)), str(len(accs)), f"{fmean(accs):.1f}"] for pair, accs in ordered]

@@ -1,6 +1,6 @@
 """Write the tables of the README and of the site from the committed result files.
 
-A table stands between `<!-- table: NAME, by results/table.py -->` and `<!-- end of table -->`.
+A table is between `<!-- table: NAME, by results/table.py -->` and `<!-- end of table -->`.
 
 usage: python results/table.py
 """
@@ -100,7 +100,7 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list
 
 
 def trials(data: str, method: str) -> str:
-    """The number of settings that were tried for a method; for ours, those behind its defaults and rules too."""
+    """Return the number of trials of a method; for ours, with those of its defaults and rules."""
     rule = method.removeprefix("if2net-")
     ours = f"encoder/{data}-*.json" if method == "if2net" else f"searched/tune/{data}-agnostic-{rule}-*.json"
     paths = [*HERE.glob(f"search/{data}-{method}.json"), *(HERE.glob(ours) if method in OURS else ())]
@@ -206,7 +206,7 @@ def imbalance() -> list[str]:
 
 
 def limits() -> list[str]:
-    """Shares of the rates that the machine reaches in a bare matrix product."""
+    """Rates relative to a bare matrix product, and the growth of the cost."""
     results = benchmark("limits")
     shares, growth = results["shares"], results["growth"]
     long, last = results.get("features_of_the_long_sequences", 2000), list(growth["tasks"])[-1]
@@ -221,7 +221,7 @@ def limits() -> list[str]:
 
 
 def precision() -> list[str]:
-    """Errors at the smallest ridge that would be chosen, where rounding matters most."""
+    """Errors at the smallest possible ridge, where rounding matters most."""
     results, seen = benchmark("accuracy"), set[tuple[str, str]]()
     ways = list(results["errors"][0]["ways"])
     lines = []
@@ -290,7 +290,7 @@ IMAGES = [name for name, form in FORMS.items() if form.figures and name not in O
 
 
 def image_commands() -> list[str]:
-    """The command of every image benchmark of the paper, and the number of seeds that were run."""
+    """The command of every image benchmark of the paper, and its number of seeds."""
     rows = []
     for name in IMAGES:
         parts = EXPERIMENTS[name].parts
@@ -330,7 +330,7 @@ def image_cifar() -> list[str]:
 
 
 def image_summary() -> list[str]:
-    """ACC of all task sequences, with the number of settings that were tried for each method."""
+    """ACC of all task sequences, with the number of trials of each method."""
     lines = []
     for place, line in enumerate(across(sections_in(*IMAGES)).splitlines()):
         method, exemplars, *rest = line.strip("|").split("|")
@@ -385,7 +385,7 @@ def image_searches() -> list[str]:
 
 
 def _search(path: Path) -> str:
-    """The number of trials, the best accuracy and its settings."""
+    """Return the number of trials, the best accuracy and its settings."""
     search = json.loads(path.read_text())
     best = max(search["tried"], key=lambda trial: trial.get("acc", 0))
     settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
@@ -393,7 +393,7 @@ def _search(path: Path) -> str:
 
 
 def image_figures() -> list[str]:
-    """The figures of every benchmark, and what the paper says beside them."""
+    """The figures of every benchmark, with the paper's figures."""
     lines = []
     for name in IMAGES:
         sections = sections_in(name)
@@ -415,7 +415,7 @@ def accuracy(entry: dict[str, float]) -> str:
 
 
 def novelty(kind: str) -> list[str]:
-    """AUROC and false accepts of each score, and what `unknown` rejects."""
+    """AUROC and false accepts of each score, and the shares that `unknown` rejects."""
     by_pair = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
     scores = ("novelty", "max-softmax", "energy", "Mahalanobis")
     rows = []

@@ -1,1 +1,1 @@
-"""Backbones that are pre-trained on the classes that a stream does not learn."""
+"""Backbones of a seed: pre-trained on held-out classes, or adapted to the first task."""

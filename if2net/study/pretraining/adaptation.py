@@ -1,4 +1,4 @@
-"""First-task adaptation: an innate network that is trained on the pictures of the first task, then frozen."""
+"""First-task adaptation: an innate network is trained on the pictures of the first task, then frozen."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from if2net.progress import Show
 from if2net.study.pretraining.augmentation import mirror, shift
 
 TURNS = 4  # the directions in which a picture is shown
-HEAD_RATE = 0.01  # of the last layer, which starts from zero and is thrown away
+HEAD_RATE = 0.01  # of the last layer, which starts from zero and is discarded
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Adaptation:
             raise ConfigurationError("An adaptation needs one step, one picture per step and a positive rate.")
 
     def share_at(self, step: int) -> float:
-        """Return the share of the rate that a step has."""
+        """Return the rate of a step as a share of the full rate."""
         return (1 + math.cos(math.pi * step / self.steps)) / 2
 
 
 def adapt(
     network: Network, pictures: Tensor, labels: Tensor, adaptation: Adaptation, show: Show | None = None
 ) -> Network:
-    """Return a copy of a network that has learned to tell the classes and directions of these pictures apart.
+    """Return a copy of a network, trained to distinguish the classes and directions of these pictures.
 
     The loss is the cross-entropy of class and direction, from the mean of the last map. The copy keeps the mean and
-    the spread that the features have on drawings. The same arguments give the same bits on the same machine.
+    the spread of the features on drawings. The result is deterministic on one machine.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def adapt(
     adaptation : Adaptation
         The number of steps, the rates and the seed.
     show : Show, optional
-        Called after each step with the number of steps done, their number, and the loss.
+        Called after each step with the number of finished steps, the number of all steps, and the loss.
     """
     device, width = network.mean.device, network.plan.widths[-1]
     generator = torch.Generator().manual_seed(adaptation.seed)
     adapted = deepcopy(network).requires_grad_(True)
-    scale = network.spread[-width:].mean()  # the last features are of the last map
+    scale = network.spread[-width:].mean()  # the last features come from the last map
     head = nn.Linear(width, TURNS * (int(labels.max()) + 1)).to(device)
     for values in head.parameters():
         nn.init.zeros_(values)

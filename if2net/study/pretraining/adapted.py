@@ -1,7 +1,7 @@
 """`@innate-adapted`: one innate network per seed, adapted to the first task of the stream of this seed.
 
-It is not part of the classifier: such an encoder has seen the first task, which can no longer be forgotten exactly,
-and learners with different adaptations cannot be merged.
+It is not part of the classifier: the first task could no longer be forgotten exactly, and learners with different
+adaptations could not be merged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def prepare(
     device: torch.device | str = "cpu",
     show: Show | None = None,
 ) -> Prepared:
-    """Return the scenario with the adapted network of a seed, and the images that could not be used for it."""
+    """Return the scenario with the adapted network of a seed, and the images that could not be used."""
     name, *options = str(scenario.backbone).split(",")
     side = next((int(word.removeprefix("size=")) for word in options if word.removeprefix("size=").isdecimal()), SIZE)
     images = images_of(scenario, folder)

@@ -1,4 +1,4 @@
-"""Random changes to training images that keep their class; for whole batches, on any device."""
+"""Random changes of training images, for whole batches on any device."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample, pad
 
-BORDER = 4  # the most pixels that an image is shifted by
-LEAST = 0.3  # the smallest share of the area that a crop has
+BORDER = 4  # the largest shift of an image, in pixels
+LEAST = 0.3  # the smallest area of a crop, as a share of the image
 
 
 def mirror(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Exchange left and right in half of the images."""
+    """Mirror half of the images."""
     chosen = torch.rand(len(images), generator=generator).to(images.device) < 0.5
     return torch.where(chosen[:, None, None, None], images.flip(3), images)
 
 
 def shift(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Shift each image by a number of pixels of its own; the border is filled with zeros."""
+    """Shift each image by a random number of pixels; the border is filled with zeros."""
     size = images.shape[2]
     offsets = torch.randint(2 * BORDER + 1, (2, len(images), 1), generator=generator).to(images.device)
     rows, columns = offsets + torch.arange(size, device=images.device)
@@ -27,7 +27,7 @@ def shift(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def crop(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Scale a random square part of each image to full size; for images whose objects may be near or far."""
+    """Scale a random square part of each image to full size, since objects may be near or far."""
     count = len(images)
     share = (LEAST + (1 - LEAST) * torch.rand(count, generator=generator)).sqrt()
     centre = (1 - share)[:, None] * (2 * torch.rand(count, 2, generator=generator) - 1)

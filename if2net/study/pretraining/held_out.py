@@ -26,7 +26,7 @@ NAME = "held-out"
 
 
 def with_seed(scenario: Scenario, seed: int) -> Scenario:
-    """Return the scenario with the backbone of one seed for all streams, as a search needs it.
+    """Return the scenario with the backbone of one seed for all streams, for a search.
 
     >>> from if2net.study.data import parse_scenario
     >>> with_seed(parse_scenario("cifar100-60/10@held-out,pool=1"), 0).backbone
@@ -46,7 +46,7 @@ def prepare(
     device: torch.device | str = "cpu",
     show: Show | None = None,
 ) -> Prepared:
-    """Return the scenario with the backbone file of a seed, and the images that could not be used in its training."""
+    """Return the scenario with the backbone file of a seed, and the images that could not be used."""
     _, *options = str(scenario.backbone).split(",")
     chosen = [word for word in options if word.startswith("seed=")]
     images = images_of(scenario, folder)
@@ -71,15 +71,15 @@ def train(
     """Train a backbone on the training images of `count` classes, chosen by the seed of the recipe.
 
     Returns the images that could not be used, with the reasons; None if `out` is this backbone already. Any other
-    file at `out` is an error and stays as it is.
+    file at `out` is an error and is not changed.
     """
     chosen = held_out_classes(len(images.classes), count, recipe.seed)
     if out.exists():
         if _is_of(out, images, chosen, recipe):
             return None
         raise ConfigurationError(
-            f"{out} exists already and is something else, or was trained on other images, on other classes or with "
-            "other settings; move it away, or choose another file."
+            f"{out} exists already and is not this backbone: it is another kind of file, or was trained on other "
+            "images or classes or with other settings. Move it away, or choose another file."
         )
     files = images.train.of(chosen)
     pixels, kept, left_out = read_images(files.paths, Framing(recipe.size, recipe.size))
@@ -106,7 +106,7 @@ def _seed(option: str) -> int:
 
 
 def _is_of(path: Path, images: ImageDataset, chosen: list[int], recipe: Recipe) -> bool:
-    """Return whether the file is the backbone that this training would write."""
+    """Return whether the file is the backbone of this training."""
     try:
         _, header = modelfile.read(path)
     except ModelFileError:

@@ -1,4 +1,4 @@
-"""Scenarios in which every seed has a backbone of its own: `@held-out` and `@innate-adapted`."""
+"""Scenarios in which every seed has its own backbone: `@held-out` and `@innate-adapted`."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def is_per_seed(scenario: Scenario) -> bool:
 
 
 def key(scenario: Scenario, seed: int) -> tuple[Scenario, int]:
-    """Return what the rows of a scenario depend on: the number of tasks only where the first task is trained on."""
+    """Return a key for the rows of a scenario. It has the number of tasks only if the first task is trained on."""
     if _name(scenario) in adapted.NAMES:
         return scenario, seed
     return replace(scenario, tasks=1), seed if is_per_seed(scenario) else 0
 
 
 def for_search(scenario: Scenario) -> Scenario:
-    """Return the scenario with one backbone for all streams, as a search needs it."""
+    """Return the scenario with one backbone for all streams, for a search."""
     if _name(scenario) in adapted.NAMES:
         raise ConfigurationError(
             f"{scenario.backbone} has seen the training pictures that a search holds back; search with "
@@ -47,11 +47,11 @@ def prepare(
     device: torch.device | str = "cpu",
     show: Show | None = None,
 ) -> Prepared:
-    """Return the scenario with the backbone file of a seed, and the images that could not be used in its training."""
+    """Return the scenario with the backbone file of a seed, and the images that could not be used."""
     if not is_per_seed(scenario):
         return Prepared(scenario)
     _, *options = str(scenario.backbone).split(",")
-    # A wrong option is an error before the training, not after it. The seed belongs to `held_out`.
+    # Raises an error for a wrong option before the training. The seed is an option of `held_out`.
     Options.parse([word for word in options if not word.startswith("seed=")], {})
     maker = adapted if _name(scenario) in adapted.NAMES else held_out
     return maker.prepare(scenario, seed, folder, device=device, show=show)
@@ -64,7 +64,7 @@ def resolved(
     *,
     device: torch.device | str = "cpu",
 ) -> Scenario:
-    """Return the scenario with the backbone file of a seed, which is trained if it is missing."""
+    """Return the scenario with the backbone file of a seed. A missing backbone is trained."""
     return prepare(scenario, seed, folder, device=device).scenario
 
 

@@ -1,4 +1,4 @@
-"""Pre-training of a ResNet from scratch on classes that are not learned later: the paper's protocol."""
+"""Pre-training of a ResNet from scratch on classes that are not learned later, the paper's protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
 from if2net.progress import Show
 from if2net.study.pretraining.augmentation import crop, mirror, shift
 
-WARM_UP = 0.2  # the share of all steps in which the rate rises
+WARM_UP = 0.2  # the share of steps with a rising rate
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Recipe:
     rate: float = 0.2
     decay: float = 5e-4
     rotations: bool = True
-    smoothing: float = 0.0  # the share of a label that is spread over all classes
-    size: int = 32  # pixels per side that images are scaled to
+    smoothing: float = 0.0  # label smoothing
+    size: int = 32  # side of the scaled images, in pixels
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -88,8 +88,8 @@ def pretrain(
 ) -> None:
     """Train on N×H×H×3 bytes with labels 0 to C−1, and write the backbone to `out`.
 
-    Each epoch leaves a checkpoint beside `out`, from which the same call continues after an interruption. `show` gets
-    the epochs done, their number, and the loss and accuracy on the augmented training images.
+    Each epoch writes a checkpoint beside `out`. After an interruption, the same call continues from it. `show` gets
+    the number of finished epochs, the number of all epochs, and the loss and accuracy on augmented training images.
     """
     training = Training(pixels, labels, len(classes), recipe, torch.device(device))
     facts = {
@@ -113,7 +113,7 @@ def pretrain(
 
 
 class Training:
-    """Images, a network and its optimiser. The randomness of an epoch depends only on the seed and its number."""
+    """Images, a network and its optimiser. The random numbers of an epoch depend only on the seed and its number."""
 
     def __init__(
         self, pixels: np.ndarray, labels: np.ndarray, classes: int, recipe: Recipe, device: torch.device
@@ -155,7 +155,7 @@ class Training:
             loss.backward()
             self.optimiser.step()
             losses.append(loss.detach())
-            correct += (scores.argmax(dim=1) == labels).sum()  # read only at the end, so that the GPU need not wait
+            correct += (scores.argmax(dim=1) == labels).sum()  # read only at the end, so that the GPU does not wait
             images_seen += len(labels)
         return float(torch.stack(losses).mean()), int(correct) / images_seen
 
@@ -191,7 +191,7 @@ class Training:
 
 
 def _resume(training: Training, checkpoint: Path, facts: dict[str, Any]) -> int:
-    """Restore a checkpoint; return the number of epochs that it has done."""
+    """Restore a checkpoint; return its number of finished epochs."""
     try:
         tensors, header = modelfile.read(checkpoint)
         epoch = header.pop("epoch", 0)
@@ -213,7 +213,7 @@ def _resume(training: Training, checkpoint: Path, facts: dict[str, Any]) -> int:
 
 
 def _rate_share(step: int, steps: int) -> float:
-    """Return the factor of the rate at a step: it rises linearly, then falls along a cosine."""
+    """Return the rate at a step as a share of the full rate: a linear rise, then a cosine."""
     rise = WARM_UP * steps
     if step < rise:
         return (step + 1) / (rise + 1)

@@ -68,7 +68,7 @@ def test_a_backbone_is_trained_once(five_colours):
 def test_a_backbone_of_another_recipe_is_not_used(five_colours, monkeypatch):
     resolved(scenario(five_colours), 0)
     monkeypatch.setattr(held_out, "recipe_for", lambda _, seed: Recipe(epochs=2, size=8, seed=seed))
-    with pytest.raises(ConfigurationError, match=r"with other settings; move it away"):
+    with pytest.raises(ConfigurationError, match=r"with other settings\. Move it away"):
         resolved(scenario(five_colours), 0)
 
 
@@ -112,7 +112,7 @@ def test_a_folder_whose_classes_have_changed_is_refused(five_colours):
     resolved(scenario(five_colours), 0)
     for number in range(5):
         (five_colours / f"class{number}").rename(five_colours / f"other{number}")
-    with pytest.raises(ConfigurationError, match=r"images-3-0-.*\.if2 .*on other classes or .*move it away"):
+    with pytest.raises(ConfigurationError, match=r"images-3-0-.*\.if2 .*on other images or classes .*Move it away"):
         resolved(scenario(five_colours), 0)
 
 
@@ -154,7 +154,7 @@ def test_another_file_is_not_overwritten(five_colours, tmp_path):
     (tmp_path / "folder.if2").mkdir()
     before = {path: path.read_bytes() for path in tmp_path.glob("*.if2") if path.is_file()}
     for name in ("b.if2", "model.if2", "text.if2", "folder.if2"):
-        with pytest.raises(ConfigurationError, match=rf"{name} exists already .*move it away, or choose another"):
+        with pytest.raises(ConfigurationError, match=rf"{name} exists already .*Move it away, or choose another"):
             train(five_colours, tmp_path / name, seed=1)
     assert {path: path.read_bytes() for path in before} == before
 
