@@ -27,7 +27,7 @@ def runs() -> list[Run]:
 def tasks(run: Run) -> list[tuple[Pair, float]]:
     """Return the classes of each task, and the accuracy on it after the last task, in percent."""
     pairs = zip(run.class_order[::2], run.class_order[1::2], strict=True)
-    last = [100 * value for value in run.R[-1] if value is not None]
+    last = [100 * value for value in run.R[-1]]
     return [(frozenset(NAMES[number] for number in pair), acc) for pair, acc in zip(pairs, last, strict=True)]
 
 

@@ -57,7 +57,7 @@ def follow(
     learning, so they are made after the last task only.
     """
     method = fresh()
-    rows: dict[Reading, metrics.Rows] = {reading: [] for reading in readings if reading[0] != "transductive"}
+    rows: dict[Reading, list[list[float]]] = {reading: [] for reading in readings if reading[0] != "transductive"}
     independent: dict[Reading, list[float]] = {reading: [] for reading in rows}
     for count, task in enumerate(tasks, start=1):
         method.learn(task.train_X, task.train_y)
@@ -78,7 +78,6 @@ def follow(
     return entries
 
 
-def _metrics(rows: metrics.Rows, independent: list[float]) -> dict[str, float]:
-    R = metrics.matrix(rows)
+def _metrics(R: metrics.Matrix, independent: list[float]) -> dict[str, float]:
     numbers = {"acc": metrics.acc(R), "bwt": metrics.bwt(R)}
     return numbers | ({"fwt": metrics.fwt(R, independent)} if independent else {})

@@ -31,11 +31,10 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
     rule, _, count = cell.partition(", ")
     tasks = pieces(bench.stream(seed), int(count))
     method = IF2NetMethod(bench.inputs, seed, bench.device, Config.of(**ENCODER, **RULES[rule]))
-    rows = []
+    R: list[list[float]] = []
     for learned, task in enumerate(tasks, start=1):
         method.learn(task.train_X, task.train_y)
-        rows.append(_accuracies(method, tasks[:learned]))
-    R = metrics.matrix(rows)
+        R.append(_accuracies(method, tasks[:learned]))
     numbers = {"acc": metrics.acc(R), "bwt": metrics.bwt(R), "free": method.net.free_share()}
     return [Entry("agnostic", numbers)]
 

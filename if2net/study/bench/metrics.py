@@ -1,7 +1,7 @@
 """The paper's three metrics and two more, computed from the accuracy matrix R.
 
-R[i][j] is the accuracy on task j after learning task i, both counted from 0. It is None above the diagonal, where
-task j has not been learned yet. All metrics are fractions.
+R[i][j] is the accuracy on task j after learning task i, both counted from 0. Row i ends at the diagonal, since later
+tasks have not been learned yet. All metrics are fractions.
 """
 
 from __future__ import annotations
@@ -9,34 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-Matrix = Sequence[Sequence[float | None]]
-Rows = list[list[float]]  # row i has the accuracies on tasks 0 to i
+Matrix = Sequence[Sequence[float]]  # row i has the accuracies on tasks 0 to i
 
 
-def matrix(rows: Rows) -> list[list[float | None]]:
-    """Return R from its rows, with None for tasks that are not learned yet.
-
-    >>> matrix([[1.0], [0.5, 0.9]])
-    [[1.0, None], [0.5, 0.9]]
-    """
-    return [[*row, *[None] * (len(rows) - len(row))] for row in rows]
-
-
-def check(R: Matrix) -> Rows:
-    """Return the lower triangle of R. A missing entry is an error that names the row."""
-    rows = []
+def check(R: Matrix) -> Matrix:
+    """Return R. A row of another length is an error that names the row."""
     for i, row in enumerate(R):
-        known = [value for value in row[: i + 1] if value is not None]
-        if len(row) != len(R) or len(known) != i + 1:
-            raise ValueError(f"Row {i} of R must have {len(R)} entries with the first {i + 1} known.")
-        rows.append(known)
-    return rows
+        if len(row) != i + 1:
+            raise ValueError(f"Row {i} of R must have {i + 1} entries, one per task learned so far.")
+    return R
 
 
 def acc(R: Matrix) -> float:
     """Return ACC = (1/T) Σ_t R[T][t]: accuracy on all tasks after the last one (the paper's first equation).
 
-    >>> acc([[1.0, None], [0.5, 0.9]])
+    >>> acc([[1.0], [0.5, 0.9]])
     0.7
     """
     return fmean(check(R)[-1])
@@ -45,7 +32,7 @@ def acc(R: Matrix) -> float:
 def bwt(R: Matrix) -> float:
     """Return BWT = (1/(T−1)) Σ_{t<T} (R[T][t] − R[t][t]): 0 without forgetting (the paper's second equation).
 
-    >>> bwt([[1.0, None], [0.5, 0.9]])
+    >>> bwt([[1.0], [0.5, 0.9]])
     -0.5
     """
     rows = check(R)
@@ -55,7 +42,7 @@ def bwt(R: Matrix) -> float:
 def fwt(R: Matrix, independent: Sequence[float]) -> float:
     """Return FWT = (1/(T−1)) Σ_{t≥2} (R[t][t] − R_ind[t]): compared with task t alone (the paper's third equation).
 
-    >>> round(fwt([[1.0, None], [0.5, 0.9]], [1.0, 0.95]), 6)
+    >>> round(fwt([[1.0], [0.5, 0.9]], [1.0, 0.95]), 6)
     -0.05
     """
     rows = check(R)
@@ -65,7 +52,7 @@ def fwt(R: Matrix, independent: Sequence[float]) -> float:
 def average_incremental(R: Matrix) -> float:
     """Return the mean over i of the accuracy on tasks 1 to i after task i, often called "average accuracy".
 
-    >>> average_incremental([[1.0, None], [0.5, 0.9]])
+    >>> average_incremental([[1.0], [0.5, 0.9]])
     0.85
     """
     return fmean(fmean(row) for row in check(R))
@@ -74,7 +61,7 @@ def average_incremental(R: Matrix) -> float:
 def forgetting(R: Matrix) -> float:
     """Return the mean over old tasks of the best accuracy before the last task minus the final accuracy.
 
-    >>> forgetting([[1.0, None], [0.5, 0.9]])
+    >>> forgetting([[1.0], [0.5, 0.9]])
     0.5
     """
     rows = check(R)
@@ -86,7 +73,7 @@ def forgetting(R: Matrix) -> float:
 def curve(R: Matrix) -> list[float]:
     """Return the accuracy on all tasks seen so far, after each task.
 
-    >>> curve([[1.0, None], [0.5, 0.9]])
+    >>> curve([[1.0], [0.5, 0.9]])
     [1.0, 0.7]
     """
     return [fmean(row) for row in check(R)]

@@ -77,7 +77,7 @@ class Run:
     class_order : list of int
         The class of the data set at each place of the stream.
     R : list of lists
-        R[i][j] is the accuracy on task j after learning task i; None above the diagonal.
+        R[i][j] is the accuracy on task j after learning task i. Row i has i + 1 accuracies.
     independent : list of float
         For each task, the accuracy of a model that has learned that task alone.
     seconds : Seconds
@@ -96,7 +96,7 @@ class Run:
     method: str
     seed: int
     class_order: list[int]
-    R: list[list[Accuracy | None]]
+    R: list[list[Accuracy]]
     independent: list[Accuracy]
     seconds: Seconds
     state_bytes: Count

@@ -238,5 +238,5 @@ def attempt(
         stream = learn_stream(plan, data, method, seed, out, show)
     except NumericalError as error:
         return Trial(error=str(error))
-    acc = {variant or "acc": metrics.acc(metrics.matrix(rows)) for variant, rows in stream.rows.items()}
+    acc = {variant or "acc": metrics.acc(rows) for variant, rows in stream.rows.items()}
     return Trial(acc=acc, seconds=stream.seconds["learn"])

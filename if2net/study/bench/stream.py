@@ -17,7 +17,7 @@ from if2net import modelfile
 from if2net.errors import ModelFileError, NumericalError
 from if2net.files import make_folder
 from if2net.study.bench.environment import device_name
-from if2net.study.bench.metrics import Rows, check, matrix
+from if2net.study.bench.metrics import check
 from if2net.study.bench.protocol import PROTOCOLS, accuracies, confusion
 from if2net.study.bench.results import CHECKED, Accuracy, Backbone, Count, Run, Seconds, pack
 from if2net.study.data import Dataset, Scenario, Task
@@ -72,7 +72,7 @@ class Stream:
     method: Method
     tasks: list[Task]
     order: list[int]
-    rows: dict[str, Rows]  # variant → rows of R so far
+    rows: dict[str, list[list[float]]]  # variant → rows of R so far
     backbone: dict[str, str | None] | None = None  # of the data, see `Dataset`
     seconds: dict[str, float] = field(default_factory=lambda: {"learn": 0.0, "predict": 0.0})
 
@@ -83,7 +83,7 @@ def learn_stream(
     """Learn and test one stream of tasks, from the beginning or from the checkpoint in `out`."""
     order, tasks = plan.scenario.stream(data, seed, validation=plan.validation)
     tasks = tasks[: plan.first]
-    rows: dict[str, Rows] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
+    rows: dict[str, list[list[float]]] = {variant: [] for variant in PROTOCOLS[plan.protocol]}
     stream = Stream(_method(plan, name, seed, tasks), tasks, order, rows, data.backbone)
     checkpoint = None if out is None else checkpoint_path(out, name, seed)
     resumed = checkpoint is not None and _resume(stream, checkpoint)
@@ -120,7 +120,7 @@ def finished_runs(
             variant=variant,
             seed=seed,
             class_order=stream.order,
-            R=matrix(rows),
+            R=rows,
             independent=independent[variant],
             seconds=Seconds(**stream.seconds),
             state_bytes=costs.state_bytes,
@@ -183,7 +183,7 @@ def _resume(stream: Stream, path: Path) -> bool:
         if begun.rows.keys() != stream.rows.keys() or lengths != {begun.tasks} or begun.tasks > len(stream.tasks):
             raise ModelFileError("Its rows are not those of its tasks.")
         for rows in begun.rows.values():
-            check(matrix(rows))
+            check(rows)
         stream.method.tasks = begun.tasks
         stream.method.restore(tensors)
         scores = stream.method.class_scores(stream.tasks[0].test_X[:1], task=0)

@@ -115,7 +115,7 @@ class Series:
 
     def accuracy(self, i: int, j: int) -> float:
         """R[i][j], mean over the seeds."""
-        return fmean(run.R[i][j] for run in self.runs)  # type: ignore[misc]
+        return fmean(run.R[i][j] for run in self.runs)
 
     @cached_property
     def confusions(self) -> tuple[list[int], np.ndarray]:

@@ -53,7 +53,7 @@ def make_run():
     """Makes a run of two tasks without running anything."""
 
     def make(method="if2net", seed=0, **changes):
-        R = [[0.9, None], [0.8, 0.5 + seed / 10]]
+        R = [[0.9], [0.8, 0.5 + seed / 10]]
         run = Run(method, seed, [2, 0, 3, 1], R, [0.9, 0.7], Seconds(1.0, 0.1), 1200, 0, 10)
         return replace(run, **changes)
 

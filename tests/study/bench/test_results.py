@@ -35,7 +35,7 @@ def test_the_file_has_the_documented_keys(make_results, make_run, tmp_path):
     assert set(written) == {"scenario", "protocol", "environment", "settings", "runs", "summary"}
     documented = {"method", "seed", "class_order", "R", "independent", "acc", "bwt", "fwt", "seconds"}
     assert documented | {"state_bytes", "exemplars", "parameters"} <= set(written["runs"][0])
-    assert written["runs"][0]["R"][0] == [0.9, None]
+    assert written["runs"][0]["R"][0] == [0.9]
     assert written["summary"]["if2net"]["acc_mean"] == pytest.approx((0.65 + 0.7) / 2)
     assert {"acc_std", "bwt_mean"} <= set(written["summary"]["if2net"])
 
@@ -73,9 +73,9 @@ def changed(key, value):
     [
         (changed("seed", "x"), r"'runs\.0\.seed' should be a valid integer, but is 'x'"),
         (lambda content: content["runs"][0].pop("method"), r"'runs\.0\.method' is missing"),
-        (changed("R", [[0.5, None]]), r"Row 0 of R must have 1 entries"),
-        (changed("R", [[0.5, None], [0.5, None]]), r"Row 1 of R"),
-        (changed("R", [[1.5, None], [0.5, 0.5]]), r"'runs\.0\.R\.0\.0' should be less than or equal to 1"),
+        (changed("R", [[0.5, 0.5], [0.5, 0.5]]), r"Row 0 of R must have 1 entries"),
+        (changed("R", [[0.5], [0.5]]), r"Row 1 of R"),
+        (changed("R", [[1.5], [0.5, 0.5]]), r"'runs\.0\.R\.0\.0' should be less than or equal to 1"),
         (lambda content: content.update(scenario="digits-4/4"), r"R of if2net, seed 0, must have 4 rows"),
         (changed("independent", [0.5]), "'independent' must have 2 accuracies"),
         (changed("confusion", "~~"), "'confusion' does not hold counts of 4 × 4 classes"),

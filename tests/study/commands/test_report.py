@@ -13,7 +13,7 @@ def folders(tmp_path):
     for name, gain in (("before", 0.0), ("after", 0.1)):
         runs = []
         for seed in range(3):
-            R = [[0.9, None], [0.7 + gain, 0.7 + gain + seed / 100]]
+            R = [[0.9], [0.7 + gain, 0.7 + gain + seed / 100]]
             runs.append(Run("if2net", seed, [0, 1, 2, 3], R, [0.9, 0.9], Seconds(1.0, 0.1), 1200, 0, 10))
         folder = tmp_path / name
         folder.mkdir()

@@ -10,7 +10,7 @@ COUNTS = [[8, 2, 0, 0], [0, 10, 0, 0], [0, 5, 4, 1], [0, 0, 0, 10]]  # by place 
 
 
 def one_run(method="if2net", seed=0, variant="", R=None, order=(2, 0, 3, 1), counts=COUNTS, **changes):
-    R = R or [[0.9 + seed / 100, None], [0.8, 0.7]]
+    R = R or [[0.9 + seed / 100], [0.8, 0.7]]
     if "backbone" in changes:
         changes["backbone"] = Backbone(**changes["backbone"])
     fields = {
@@ -65,7 +65,7 @@ def compared():
             kept = {"exemplars": 1980} if method in ("joint", "gem", "il2m") else {}
             for seed in seeds:
                 last = 0.3 + 0.05 * place + 0.01 * seed
-                R = [[0.7] * i + [0.8] + [None] * (tasks - 1 - i) for i in range(tasks - 1)] + [[last] * tasks]
+                R = [[0.7] * i + [0.8] for i in range(tasks - 1)] + [[last] * tasks]
                 R[0][0] = 0.9 + 0.01 * place
                 runs.append(one_run(method, seed, R=R, order=range(4), **kept, **change(method)))
         return results(*runs, scenario=scenario, settings={method: {} for method in methods})
@@ -77,7 +77,7 @@ def compared():
 def large_results():
     """300 tasks of one class and 20 methods, which share one matrix."""
     tasks = range(300)
-    R = [[1 - (i - j) / 600 if j <= i else None for j in tasks] for i in tasks]
+    R = [[1 - (i - j) / 600 for j in tasks[: i + 1]] for i in tasks]
     counts = [[8 if i == j else int((7 * i + j) % 97 == 0) for j in tasks] for i in tasks]
     runs = [one_run(f"method {number}", R=R, order=tasks, counts=counts) for number in range(20)]
     return results(*runs, scenario="digits-300/300")
@@ -90,7 +90,7 @@ def many_results():
     runs = []
     for place, method in enumerate(methods):
         for seed in (0, 1):
-            R = [[(0.95 - 0.03 * place + 0.01 * seed) if j <= i else None for j in range(5)] for i in range(5)]
+            R = [[0.95 - 0.03 * place + 0.01 * seed] * (i + 1) for i in range(5)]
             counts = np.eye(10, dtype=int) * 10
             runs.append(one_run(method, seed, R=R, order=range(10), counts=counts, exemplars=100 * (place % 2)))
     return results(*runs, scenario="digits-10/5")

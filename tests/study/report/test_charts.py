@@ -73,7 +73,7 @@ def test_figures_on_every_shade_can_be_read():
 
 
 def test_the_highlighted_method_the_best_and_the_bounds_stand_out(make_results, make_run):
-    better = [[1.0, None], [0.9, 0.9]]
+    better = [[1.0], [0.9, 0.9]]
     chart = charts.accuracy_chart(
         section_of(make_results(make_run("if2net"), make_run("ncm", R=better), make_run("none"), make_run("owm")))
     )

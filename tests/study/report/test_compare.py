@@ -16,10 +16,7 @@ def with_accuracies(make_results, make_run):
     def make(values, seeds=None, method="if2net", **changes):
         seeds = seeds or range(len(values))
         return make_results(
-            *(
-                make_run(method, seed, R=[[1.0, None], [value, value]])
-                for seed, value in zip(seeds, values, strict=True)
-            ),
+            *(make_run(method, seed, R=[[1.0], [value, value]]) for seed, value in zip(seeds, values, strict=True)),
             **changes,
         )
 
@@ -97,7 +94,7 @@ def test_changed_settings_versions_and_methods_are_listed(with_accuracies, make_
 def tied_at(make_results, make_run, **accuracies):
     """The methods tied on ACC, from their accuracies by seed."""
     runs = [
-        make_run(method, seed, R=[[1.0, None], [value, value]])
+        make_run(method, seed, R=[[1.0], [value, value]])
         for method, values in accuracies.items()
         for seed, value in enumerate(values)
     ]

@@ -7,7 +7,7 @@ from if2net.study.report.gather import Source, read_one, read_sources, sections_
 
 
 def with_accuracy(make_run, method, *values):
-    return [make_run(method, seed, R=[[1.0, None], [value, value]]) for seed, value in enumerate(values)]
+    return [make_run(method, seed, R=[[1.0], [value, value]]) for seed, value in enumerate(values)]
 
 
 def test_results_of_one_scenario_and_protocol_share_a_section(make_results, write_folder, tmp_path):

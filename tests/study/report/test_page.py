@@ -81,7 +81,7 @@ def test_the_facts_of_a_section_come_first(make_results):
 
 def test_ties_are_marked_and_joint_does_not_compete(make_results, make_run):
     def runs(method, *values):
-        return [make_run(method, seed, R=[[1.0, None], [value, value]]) for seed, value in enumerate(values)]
+        return [make_run(method, seed, R=[[1.0], [value, value]]) for seed, value in enumerate(values)]
 
     page = page_of(
         make_results(
@@ -116,7 +116,7 @@ def test_every_committed_result_can_be_shown():
 
 
 def test_the_summary_is_sorted_by_accuracy(make_results, make_run):
-    good = [[1.0, None], [0.9, 0.9]]
+    good = [[1.0], [0.9, 0.9]]
     page = page_of(make_results(make_run("ncm"), make_run("if2net", R=good)))
     table = page.split("<h2>Summary</h2>")[1].split("</table>")[0]
     assert table.index(">if2net</button>") < table.index(">ncm</button>")
