@@ -210,7 +210,7 @@ def searches_are_used() -> Checked:
             yield same, f"The settings of {method} for {key} are not the best of the committed search."
     methods = {m for name in table.IMAGES for part in EXPERIMENTS[name].parts for m in part.methods}
     searched = {path.stem.removeprefix("images-") for path in (HERE / "search").glob("images-*.json")}
-    without = {"none", "joint", "ncm", "slda", "ranpac", "pcl"}
+    without = {"none", "joint", "pcl"}
     yield methods - searched == without, "Other methods than the docs say have no search on images."
 
 
@@ -277,7 +277,7 @@ def tables_are_current() -> Checked:
 
 
 def figures_in_the_text_are_in_a_table() -> Checked:
-    tried = json.loads((HERE / "search/images-if2net.json").read_text())["tried"]
+    tried = json.loads((HERE / "search/earlier/images-if2net.json").read_text())["tried"]
     searched = {f"{100 * trial['acc']:.2f}" for trial in tried} | {"4.95"}  # an example on the page checks this one
     for name, known in (("ablations", set()), ("image-benchmarks", searched)):
         prose, tables = prose_and_tables(page(name))
@@ -347,9 +347,6 @@ def cifar() -> Checked:
     first = [f"{100 * series[name].curve[0][0]:.2f}" for name in (*compared(ten), *BOUNDS)]
     yield (min(first), max(first)) == ("92.87", "93.97"), "On CIFAR-60/10, task 1 is not at 92.87 to 93.97 %."
     lost = {name: ten[name] - twenty[name] for name in ten}
-    yield 0.3 < lost["if2net"] < 0.4, "From 10 to 20 tasks of CIFAR, IF2Net does not lose 0.3 to 0.4 points."
-    steady = all(abs(lost[name]) < 0.1 for name in ("ranpac", "slda", "acil"))
-    yield steady, "From 10 to 20 tasks of CIFAR, a peer changes by 0.1 points or more."
     yield (
         all(1 < lost[name] < 6 for name in COMPARED),
         "From 10 to 20 tasks of CIFAR, a method loses other than 1 to 6.",
@@ -395,8 +392,8 @@ def dogs() -> Checked:
         yield max(compared(acc), key=acc.__getitem__) == best, f"On {where}, {best} is not the paper's best."
         behind = max(acc[name] for name in (best, "acil", "slda", "joint"))
         yield acc["if2net"] > behind, f"On {where}, IF2Net is not ahead of the others."
-        gap = acc["ranpac"] - acc["if2net"]
-        yield 0.2 < gap < 0.3 < deviation, f"On {where}, RanPAC is not ahead by 0.2 to 0.3 points, within the spread."
+        gap = acc["if2net"] - acc["ranpac"]
+        yield 0.2 < gap < 0.35 < deviation, f"On {where}, RanPAC is not behind by 0.3 points, within the spread."
         yield from quoted(where, [acc[name] for name in ("if2net", "ranpac", best)])
 
 
@@ -423,60 +420,37 @@ def cub() -> Checked:
             yield section.tasks != 20 or acc["bic"] == highest, f"On {where}, BiC is not the highest of all."
     said = f"IF2Net is {led[0]}, {led[1]} and {led[2]}\n  points above RanPAC"
     yield said in page("image-benchmarks"), f"docs/image-benchmarks.md does not say: {said}"
-    orders = [
-        sum(lead > 0 for lead in leads(f"photographs/cub200-100-{tasks}-held-out", "ranpac", "if2net"))
-        for tasks in (5, 10)
-    ]
-    yield orders == [2, 1], f"With innate features, RanPAC is ahead in {orders} class orders of CUB, not in 2 and 1."
     yield f"{highest:.2f}" == "33.88", f"On CUB, the best of the paper's methods is at {highest:.2f}, not at 33.88."
 
 
 def innate_features_beside() -> Checked:
-    """Check docs/image-benchmarks.md: the gains on CUB and the leads of IF2Net over RanPAC."""
+    """Check docs/image-benchmarks.md: the gains by innate features and the leads of IF2Net over RanPAC."""
     text = " ".join(page("image-benchmarks").split())
-    gains, ahead = dict[tuple[str, int], list[float]](), dict[int, list[float]]()
-    for tasks in (5, 10):
-        folder = f"cub200-100-{tasks}-held-out"
-        for method in ("if2net", "ranpac"):
-            alone, both = (
-                {run.seed: 100 * run.acc for run in results(f"{name}/{folder}").of(method)}
-                for name in ("figure-cub", "photographs")
-            )
-            gains[method, tasks] = [both[seed] - alone[seed] for seed in both]
-        ahead[tasks] = leads(f"photographs/{folder}", "if2net", "ranpac")
-        orders = sum(gain > 0.1 for gain in gains["if2net", tasks])
-        yield orders == 4, f"On CUB-100/{tasks}, innate features help IF2Net in {orders} class orders, not in four."
-    own, other = ([f"{np.mean(gains[method, tasks]):.1f}" for tasks in (5, 10)] for method in ("if2net", "ranpac"))
-    yield own[0] == own[1], f"With innate features, IF2Net gains {own[0]} and {own[1]} points on CUB."
+    alone = {
+        **{f"cub200-100-{tasks}-held-out": "figure-cub" for tasks in (5, 10, 20)},
+        "cifar100-60-10-held-out": "table-cifar",
+        **{f"stanford-dogs-60-{tasks}-held-out": "figure-dogs" for tasks in (5, 10)},
+    }
+
+    def gain(folder: str, method: str) -> float:
+        with_both, without = (
+            results(f"{name}/{folder}").summary[method]["acc_mean"] for name in ("photographs", alone[folder])
+        )
+        return float(100 * (with_both - without))
+
+    leading = {folder: leads(f"photographs/{folder}", "if2net", "ranpac") for folder in alone}
+    behind = [sum(lead < 0 for lead in entry) for entry in leading.values()]
+    yield behind == [2, 1, 0, 0, 0, 0], f"With innate features, RanPAC is ahead in {behind} class orders."
+    cub5, cub10, cub20, cifar10, dogs5, dogs10 = (f"{np.mean(entry):.1f}" for entry in leading.values())
+    own, other = ([gain(folder, method) for folder in alone] for method in ("if2net", "ranpac"))
+    slda = [gain(folder, "slda") for folder in alone][-2:]
+    yield all(-16 < loss < -15 for loss in slda), f"On Dogs, innate features cost SLDA {slda} points, not 15."
     for said in (
-        f"IF2Net gains {own[0]} points on average",
-        f"RanPAC gains {other[0]} points with five tasks and {other[1]} with ten",
-        f"IF2Net is {np.mean(ahead[5]):.1f} points ahead on average",
-        f"With ten tasks IF2Net is {np.mean(ahead[10]):.1f} points ahead",
+        f"by {cifar10} points on CIFAR, by {cub5}, {cub10} and {cub20} on CUB, and by {dogs5} and {dogs10} on",
+        f"worth {own[3]:.1f} points to IF2Net on CIFAR, and {min(own[:3]):.1f} to {max(own[:3]):.1f} on CUB",
+        f"they cost {-own[4]:.1f} and {-own[5]:.1f} points**, and RanPAC loses {-other[4]:.1f} and {-other[5]:.1f}",
     ):
         yield said in text, f"docs/image-benchmarks.md does not say: {said}"
-
-
-def equal_searches() -> Checked:
-    """Check docs/image-benchmarks.md: the leads on held-back images of CIFAR, with equal and other searches."""
-    starts = {
-        "ranpac": {"standardise": "auto"},
-        "acil": {"gamma": "10.0", "standardise": "auto"},
-        "slda": {"shrinkage": "0.0001", "standardise": "auto"},
-    }  # as in results/table-cifar
-    tried = {
-        name: json.loads((HERE / f"search/not-yet-run/images-{name}.json").read_text())["tried"]
-        for name in ("if2net", *starts)
-    }
-    best = {name: 100 * max(trial["acc"] for trial in trials) for name, trials in tried.items()}
-    before = {
-        name: 100 * next(trial["acc"] for trial in tried[name] if trial["settings"] == start)
-        for name, start in starts.items()
-    }
-    equal, other = ([best["if2net"] - accuracy[name] for name in starts] for accuracy in (best, before))
-    for first, second, third in (equal, other):
-        said = f"{first:.1f}, {second:.1f} and {third:.1f} points"
-        yield said in page("image-benchmarks"), f"docs/image-benchmarks.md does not say: {said}"
 
 
 def training_on_images() -> Checked:
@@ -556,7 +530,6 @@ CHECKS: tuple[Callable[[], Checked], ...] = (
     dogs,
     cub,
     innate_features_beside,
-    equal_searches,
     training_on_images,
     initialisation,
     innate,

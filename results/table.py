@@ -371,17 +371,33 @@ def photographs() -> list[str]:
 def image_searches() -> list[str]:
     """Trials and best settings of the searches on images: method by method, one column per kind of features."""
     folders = {
-        "CIFAR, not used for the rows below yet": "not-yet-run/images",
+        "CIFAR": "images",
         "CIFAR, innate features beside": "cifar100@held-out,beside=innate-large",
         "CUB": "cub200@held-out",
         "CUB, innate features beside": "cub200@held-out,beside=innate-large",
+        "Dogs": "stanford-dogs@held-out",
+        "Dogs, innate features beside": "stanford-dogs@held-out,beside=innate-large",
     }
     rows = []
     for method in METHODS:
         paths = [HERE / "search" / f"{key}-{method}.json" for key in folders.values()]
+        if (other := HERE / f"search/three-tasks/images-{method}.json").exists():
+            paths[0] = other
         if any(path.exists() for path in paths):
             rows.append([method, *(_search(path) if path.exists() else "" for path in paths)])
     return markdown(["method", *folders], rows, words=1).splitlines()
+
+
+def three_tasks() -> list[str]:
+    """ACC on CIFAR-60/10 of the methods trained by gradients, with the settings of two searches."""
+    folders = ("table-cifar", "table-cifar-three-tasks")
+    used, other = (results(f"{folder}/cifar100-60-10-held-out").summary for folder in folders)
+    rows = []
+    for name, summary in other.items():
+        difference = 100 * (summary["acc_mean"] - used[name]["acc_mean"])
+        rows.append([name, accuracy(used[name]), accuracy(summary), f"{difference:+.2f}"])
+    headings = ["method", "settings used", "settings of the equal search", "difference"]
+    return markdown(headings, rows, words=1).splitlines()
 
 
 def _search(path: Path) -> str:
@@ -456,6 +472,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "short-images": short_images,
     "photographs": photographs,
     "image-searches": image_searches,
+    "three-tasks": three_tasks,
     "innate": innate_tables.innate,
     "innate-short": innate_tables.innate_short,
     "innate-peers": innate_tables.innate_peers,
