@@ -23,7 +23,7 @@ from if2net.study.pretraining.per_seed import for_search
 # Reported runs have seeds from 0 on. The stream of this seed is for searches only.
 SEARCH_SEED = 1_000_003
 
-FIRST_TASKS = 3  # that a search of a space learns: enough to show forgetting, and later tasks stay unseen
+FIRST_TASKS = 3  # that a search of a space learns by default: enough to show forgetting
 TRIALS = 12  # per method and data set
 RUNGS = 12  # of a ladder, below and above its start
 
@@ -58,7 +58,7 @@ class Search:
     tried: list[Trial]
     environment: Environment
     seed: int = SEARCH_SEED
-    tasks: int | None = None  # the number of first tasks that were learned; None for all
+    tasks: int | None = None  # the number of first tasks that were learned; None for all tasks of a grid
 
     @property
     def best(self) -> dict[str, dict[str, str]]:
@@ -130,17 +130,27 @@ def explore(
     *,
     fixed: Given | None = None,
     trials: int = TRIALS,
+    tasks: int = FIRST_TASKS,
     device: str = "cpu",
     jobs: int = 1,
     show: Callable[[Trial], None] | None = None,
 ) -> Search:
-    """Search a space from its start. Both neighbours of the best value are tried, so the best is not at an edge."""
+    """Search a space from its start. Both neighbours of the best value are tried, so the best is not at an edge.
+
+    A trial learns the first `tasks` of the stream. Settings that are best after a few tasks may forget more later.
+    """
+    check_tasks(scenario, tasks)
     scenario, tried = for_search(scenario), list[Trial]()
     while planned := proposals(method, space, tried, fixed, trials):
-        plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, FIRST_TASKS) for values in planned]
+        plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, tasks) for values in planned]
         tried += _try(plans, planned, loader, jobs, show)
     machine = environment(device)
-    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, machine, tasks=FIRST_TASKS)
+    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, machine, tasks=tasks)
+
+
+def check_tasks(scenario: Scenario, tasks: int) -> None:
+    if not 1 <= tasks <= scenario.tasks:
+        raise ConfigurationError(f"A search on {scenario.name} learns 1 to {scenario.tasks} tasks, not {tasks}.")
 
 
 def proposals(

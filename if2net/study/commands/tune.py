@@ -21,6 +21,9 @@ def tune(
     method: Annotated[str, typer.Option("-m", "--method", help="The method.")],
     out: Annotated[Path, typer.Option(help="JSON file for everything that was tried.")],
     grid: Annotated[list[str] | None, typer.Option("--grid", help="key=value,value,... Can be repeated.")] = None,
+    tasks: Annotated[
+        int | None, typer.Option(help="The number of tasks that a trial learns; 3 without --grid.")
+    ] = None,
     backbone: BackboneOption = None,
     protocol: ProtocolOption = "agnostic",
     data: DataOption = None,
@@ -36,11 +39,12 @@ def tune(
     Without --grid, the space of the method in bench/hyperparameters.toml is searched, under the agnostic protocol.
     """
     from if2net.config import resolve_device
+    from if2net.errors import ConfigurationError
     from if2net.files import make_folder
     from if2net.study.bench import hyperparameters
     from if2net.study.bench.protocol import check_protocol
     from if2net.study.bench.rows import Loader
-    from if2net.study.bench.search import TRIALS, explore, parse_grid, search
+    from if2net.study.bench.search import FIRST_TASKS, TRIALS, check_tasks, explore, parse_grid, search
     from if2net.study.bench.settings import from_command_line
     from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
@@ -53,6 +57,10 @@ def tune(
     console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
+    first = tasks if tasks is not None else min(FIRST_TASKS, stream.tasks)
+    if grid and tasks is not None:
+        raise ConfigurationError("A grid is tried on all tasks; leave out --tasks, or --grid to search the space.")
+    check_tasks(stream, first)
     for_search(stream)  # a backbone that cannot be searched with is an error before it is trained
     space, fixed = hyperparameters.space(method) if not grid else ({}, [])
     chosen_device = str(resolve_device(device))
@@ -66,7 +74,7 @@ def tune(
     if grid:
         finished = search(stream, loader, method, parse_grid(grid), protocol=protocol, **options)
     else:
-        finished = explore(stream, loader, method, space, **options)
+        finished = explore(stream, loader, method, space, tasks=first, **options)
     make_folder(out.parent, "choose another --out")
     finished.write(out)
     console.print(f"Best: {finished.best}\nAll: {out}", soft_wrap=True)

@@ -133,3 +133,18 @@ def test_an_explored_space_is_judged_on_the_first_tasks_without_test_data(digits
     finished = explore(SCENARIO, Given(poisoned), "ncm", {"standardise": ["auto", "none"]})
     assert (finished.tasks, len(finished.tried)) == (3, 2)
     assert finished.best["acc"]["standardise"] in ("auto", "none")
+
+
+def test_a_search_learns_as_many_tasks_as_asked_for(digits):
+    few, all_tasks = (
+        explore(SCENARIO, Given(digits), "ncm", {"standardise": ["auto"]}, tasks=tasks)
+        for tasks in (1, SCENARIO.tasks)
+    )
+    assert (few.tasks, all_tasks.tasks) == (1, SCENARIO.tasks)
+    assert few.tried[0].acc["acc"] > all_tasks.tried[0].acc["acc"]
+
+
+@pytest.mark.parametrize("tasks", [0, SCENARIO.tasks + 1])
+def test_a_search_on_tasks_that_the_stream_lacks_is_refused(tasks, digits):
+    with pytest.raises(ConfigurationError, match=f"learns 1 to {SCENARIO.tasks} tasks, not {tasks}"):
+        explore(SCENARIO, Given(digits), "ncm", {"standardise": ["auto"]}, tasks=tasks)
