@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from if2net.errors import NumericalError
+from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.bench.rows import Loader
 from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, proposals, search
 from if2net.study.bench.settings import from_command_line
