@@ -14,7 +14,7 @@ all samples (the relative Mahalanobis distance of Ren et al., 2021):
 leaves out the many directions that do not tell the classes apart, in which every new sample is far away. γ < 1 keeps
 a little of them, for samples that are unlike everything learned.
 
-It is computed without the difference of two large numbers. With u = v − μ, Δ = (μ_c − μ) and the shares π of the
+With u = v − μ, Δ = (μ_c − μ) and the shares π of the
 classes, T = Σ + ΔΠΔᵀ, so that for z = ΔᵀΣ⁻¹u and K = ΔᵀΣ⁻¹Δ
 
     d(v) = (1 − γ) uᵀΣ⁻¹u + γ zᵀ(Π⁻¹ + K)⁻¹z + min_c (K_cc − 2z_c).
@@ -33,10 +33,10 @@ import torch
 from torch import Tensor
 
 from if2net.decision.calibration import draw_scores
-from if2net.decision.ridge import ROUNDINGS, absolute_ridge, factor, mean_diagonal, rounding, solve
+from if2net.decision.ridge import ROUNDINGS, absolute_ridge, mean_diagonal, rounding, solve
 from if2net.decision.ridge_choice import ENOUGH_HELD_OUT
 from if2net.decision.statistics import Statistics
-from if2net.decision.symmetric import symmetric_product, with_outer
+from if2net.decision.symmetric import cholesky, symmetric_product, with_outer
 from if2net.errors import InputError
 
 # γ, and the ridge of Σ relative to its mean diagonal. They were chosen on training data: halves of the classes of
@@ -62,8 +62,8 @@ class RelativeDistance:
     ----------
     root : Tensor of shape (S, S)
         B with BBᵀ = Σ⁻¹.
-    centre : Tensor of shape (S,)
-        μB.
+    mean : Tensor of shape (S,)
+        μ.
     sides : Tensor of shape (C, S)
         ΔᵀB, a row per class.
     shrunk : Tensor of shape (C, C)
@@ -71,7 +71,7 @@ class RelativeDistance:
     """
 
     root: Tensor
-    centre: Tensor
+    mean: Tensor
     sides: Tensor
     shrunk: Tensor
 
@@ -81,21 +81,23 @@ class RelativeDistance:
         weights = statistics.weights[counted]
         means = statistics.Q.double()[:, counted] / weights
         scatter = with_outer(statistics.G, means, -weights)
-        # Where the classes are far apart, the scatter around their means is lost in the rounding of G.
+        # Where the classes are far apart, the scatter around their means is lost in the rounding of G, which may add
+        # up to more than this over many samples.
         least = ROUNDINGS * rounding(statistics.G, statistics.G.dtype)
-        lower = factor(scatter, max(RIDGE * mean_diagonal(scatter), least) or 1.0)
+        alpha = max(RIDGE * mean_diagonal(scatter), least) or 1.0
+        while (lower := cholesky(scatter, alpha, scatter.dtype)) is None:
+            alpha *= 2
         identity = torch.eye(len(lower), dtype=lower.dtype, device=lower.device)
         root = torch.linalg.solve_triangular(lower, identity, upper=False)[: statistics.width, : statistics.width].T
         root = root * (statistics.weight + statistics.nameless_weight) ** 0.5
         mean = means @ weights / weights.sum()
-        sides = (means - mean[:, None]).T.to(root.dtype) @ root
-        K = sides.double() @ sides.double().T
-        shrunk = torch.linalg.inv(torch.diag(weights.sum() / weights) + K)
-        return cls(root, mean.to(root.dtype) @ root, sides, shrunk)
+        sides = (means - mean[:, None]).T @ root.double()
+        shrunk = torch.linalg.inv(torch.diag(weights.sum() / weights) + sides @ sides.T)
+        return cls(root, mean, sides, shrunk)
 
     def value(self, squares: Tensor, z: Tensor, times_shrunk: Product) -> Tensor:
         """Return the distance, given uᵀΣ⁻¹u and z."""
-        nearest = (self.sides.square().sum(dim=1).to(z.dtype) - 2 * z).amin(dim=1)
+        nearest = (self.sides.square().sum(dim=1) - 2 * z).amin(dim=1)
         return (1 - GAMMA) * squares + GAMMA * (times_shrunk(z) * z).sum(dim=1) + nearest
 
     def draw(self, like: Statistics, beta: Tensor) -> tuple[Tensor, Tensor]:
@@ -103,11 +105,11 @@ class RelativeDistance:
 
         β has a column for each side.
         """
-        root, centre, sides = self.root.double(), self.centre.double(), self.sides.double()
-        scores, labels, squares = draw_scores(beta.double(), like, TAILS, root @ sides.T)
-        z, winners = scores[:, len(sides) :] - sides @ centre, scores[:, : len(sides)].amax(dim=1)
+        root, classes = self.root.double(), len(self.sides)
+        scores, labels, squares = draw_scores(beta.double(), like, TAILS, root @ self.sides.T)
+        z, winners = scores[:, classes:] - self.sides @ (self.mean @ root), scores[:, :classes].amax(dim=1)
         means = like.Q.double().T / torch.where(like.weights > 0, like.weights, 1).unsqueeze(1)
-        between = (means @ root - centre).square().sum(dim=1)
+        between = ((means - self.mean) @ root).square().sum(dim=1)
         squares = _mean_square(root, like) * squares + between[labels]
         return self.value(squares, z, lambda rows: rows @ self.shrunk), winners
 
@@ -154,12 +156,13 @@ class Novelty:
         distances, winners = RelativeDistance.of(fitting).draw(like, beta)
         scales = 1 / (float(distances.std()) or 1.0), WINNER / (float(winners.std()) or 1.0)
         drawn = distances * scales[0] - winners * scales[1] if enough else torch.empty(0)
-        distance, dtype = RelativeDistance.of(total), total.G.dtype
-        root, sides, shrunk = (product(part.to(dtype)) for part in (distance.root, distance.sides.T, distance.shrunk))
-        return cls(features, distance, root, sides, shrunk, scales, drawn)
+        distance = RelativeDistance.of(total)
+        root = product(distance.root.to(total.G.dtype))
+        return cls(features, distance, root, product(distance.sides.T), product(distance.shrunk), scales, drawn)
 
     def __call__(self, V: Tensor, scores: Tensor) -> Tensor:
-        u = self.times_root(V[:, self.features]) - self.distance.centre.to(V.dtype)
+        # In float64 from here, since the terms of the distance nearly cancel where the classes are far apart.
+        u = self.times_root(V[:, self.features] - self.distance.mean.to(V.dtype)).double()
         distances = self.distance.value(u.square().sum(dim=1), self.times_sides(u), self.times_shrunk)
         return distances * self.scales[0] - scores.amax(dim=1) * self.scales[1]
 

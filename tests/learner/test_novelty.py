@@ -60,14 +60,18 @@ def test_the_share_rejected_is_close_to_the_one_asked_for(new_learner, digits):
         assert shares == pytest.approx([0.05, 0.1], rel=0.6)
 
 
-def test_classes_far_apart_in_float32_can_be_told_from_others():
-    """Their scatter is below the rounding of G."""
-    random, y = np.random.default_rng(0), np.arange(1000) % 3
-    X = random.normal(size=(1000, 3)) + 100.0 * y[:, None]
-    classifier = IF2NetClassifier(random_state=0, device="cpu").fit(X, y)
-    known, other = (classifier.predict(rows, unknown=0.05) for rows in (X, X - [[0, 50, -50]]))
-    assert sum(answer is None for answer in known) < 300
-    assert sum(answer is None for answer in other) > 600
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("classes", [2, 10])
+@pytest.mark.parametrize("distance", [10, 100, 1000])
+def test_classes_far_apart_can_be_told_from_others(dtype, classes, distance):
+    """In float32, their scatter is below the rounding of G."""
+    random, y = np.random.default_rng(0), np.arange(1000) % (classes + 1)
+    means = random.normal(size=(classes + 1, 20)) * distance / np.sqrt(40)
+    X, others = (means[y] + random.normal(size=(1000, 20)) for _ in range(2))
+    known = y < classes
+    learner = IF2Net(seed=0, device="cpu", dtype=dtype).learn(X[known], y[known])
+    assert rejected(learner, others[known], 0.05) < 0.15
+    assert rejected(learner, others[~known], 0.05) > 0.9
 
 
 def test_accepted_samples_keep_their_prediction_and_rejected_ones_have_none(learner, halves):
