@@ -24,7 +24,7 @@ from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
 
 # Settings that are parameters of the classifier by their own names.
-_PARAMETERS = ("encoder", "width", "rule", "ridge", "holdout", "class_weight", "dtype", "device")
+_PARAMETERS = ("encoder", "width", "ridge", "class_weight", "dtype", "device")
 # Fits of one classifier wait for each other. scikit-learn allows no attribute for this before the first fit.
 _fits: weakref.WeakKeyDictionary[IF2NetClassifier, threading.RLock] = weakref.WeakKeyDictionary()
 _fits_lock = threading.Lock()
@@ -43,13 +43,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     width : int, default=None
         Nodes of the last hidden layer; more are more accurate and slower. None: by the number of features. For
         pictures, random nodes beside the features of the network; 0 is none.
-    rule : {"analytic", "gradient", "ewc"}, default="analytic"
-        How the output layer learns. The analytic rule equals training on everything at once, and can forget and
-        merge exactly. The others are the paper's.
     ridge : float, default=None
         The regularisation, relative to tr(G)/S. None: chosen on held-out statistics.
-    holdout : float, default=0.1
-        The share of the samples, selected by their content, that choose the ridge and the temperature.
     class_weight : dict or "balanced", default=None
         The weight of the samples of each class; classes that are not in the dict have weight 1. "balanced": all
         classes weigh the same. It assumes that all classes spread alike around their means. `set_params` changes it
@@ -59,8 +54,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     device : str, default="auto"
         "cpu", "cuda" or "auto", which is a GPU where there is one.
     config : dict, default=None
-        Further settings of `Config` by name, such as ``{"activation": "tanh"}``, or ``{"image_shape": (28, 28)}``
-        for pictures in flat rows.
+        Further settings of `Config` by name: ``{"image_shape": (28, 28)}`` for pictures in flat rows,
+        ``{"holdout": 0.2}`` for the share of the samples that choose the ridge and the temperature,
+        ``{"rule": "gradient"}`` for the paper's rule, which cannot forget and merge exactly.
     random_state : int, RandomState or None, default=None
         Draws the frozen random weights. Classifiers that will be merged come from one `fork`.
 
@@ -92,9 +88,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         encoder: str = "auto",
         width: int | None = None,
         *,
-        rule: str = "analytic",
         ridge: float | None = None,
-        holdout: float = 0.1,
         class_weight: Mapping[Any, float] | str | None = None,
         dtype: str = "float32",
         device: str = "auto",
@@ -103,9 +97,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     ) -> None:
         self.encoder = encoder
         self.width = width
-        self.rule = rule
         self.ridge = ridge
-        self.holdout = holdout
         self.class_weight = class_weight
         self.dtype = dtype
         self.device = device

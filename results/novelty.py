@@ -7,7 +7,8 @@ scores come from that model. `auroc` is the probability that an unknown sample h
 `rejected` is the share of known and unknown test samples that `predict(X, unknown=0.05)` rejects. `known rejected` is
 the share of known samples with 0.01, 0.05 and 0.1.
 
-The pairs of `held back` are training samples only. The settings of the novelty were chosen on them.
+The pairs of `held back` are training samples only. The settings of the novelty were chosen on them. `weights` is the
+AUROC with other weights of the winner's score.
 
 usage: python results/novelty.py --data DIR --images DIR [--out FILE]
 DIR of --data holds mnist/ and fashion-mnist/, DIR of --images CIFAR-10/, CIFAR-100/ and CUB-200-2011/, each with
@@ -18,7 +19,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from if2net import IF2Net
+from if2net.decision.novelty import WINNER
 from if2net.decision.ridge import absolute_ridge
 from if2net.encoder.rowwise import RowwiseFactor
 from if2net.files import write_text
@@ -44,6 +47,7 @@ from if2net.study.methods.common.discriminants import class_means, within_covari
 LEARNED, TESTED, PER_CLASS = 10_000, 5_000, 20
 SHARE = 0.05
 SHARES = (0.01, 0.05, 0.1)
+WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 
 Data = tuple[np.ndarray, np.ndarray]  # samples and labels
 Pair = tuple[Data, np.ndarray, np.ndarray]  # known samples to learn, and known and unknown ones to test with
@@ -89,7 +93,7 @@ COMPARED: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
 }
 
 
-def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
+def measure(pair: Pair, weights: Sequence[float] = (), **settings: Any) -> dict[str, Any]:
     (X, y), known, unknown = pair
     net = IF2Net(device="cpu", **settings).learn(X, y)
     novelty = _layer(net).novelty(RowwiseFactor)
@@ -99,13 +103,18 @@ def measure(pair: Pair, **settings: Any) -> dict[str, Any]:
         "novelty": lambda net, V: novelty(V, V @ _layer(net).beta),
         **COMPARED,
     }
+    V, target = torch.cat([inside, outside]), np.repeat([0, 1], [len(inside), len(outside)])
     for name, score in scores.items():
-        low, high = score(net, torch.cat([inside, outside])).split([len(inside), len(outside)])
-        target = np.repeat([0, 1], [len(low), len(high)])
+        low, high = score(net, V).split([len(inside), len(outside)])
         report[name] = {
             "auroc": float(roc_auc_score(target, torch.cat([low, high]).numpy())),
             "false_accepts": float((high <= torch.quantile(low, 1 - SHARE)).double().mean()),
         }
+    for weight in weights:
+        of_distance, of_winner = novelty.scales
+        other = replace(novelty, scales=(of_distance, of_winner * weight / WINNER))
+        auroc = roc_auc_score(target, other(V, V @ _layer(net).beta).numpy())
+        report.setdefault("weights", {})[str(weight)] = float(auroc)
     parts = {"known": inside, "unknown": outside}
     values = {name: novelty(V, V @ _layer(net).beta) for name, V in parts.items()}
     report["rejected"] = {name: float((values[name] > novelty.limit(SHARE)).double().mean()) for name in values}
@@ -196,7 +205,7 @@ def main() -> None:
     arguments = parser.parse_args()
     report: dict[str, Any] = {"environment": environment("cpu"), "test": {}, "held back": {}}
     for kind, name, pair, settings in pairs(arguments.data, arguments.images):
-        report[kind][name] = measure(pair, **settings)
+        report[kind][name] = measure(pair, WEIGHTS if kind == "held back" else (), **settings)
         print(kind, name, json.dumps(report[kind][name]), flush=True)
     arguments.out.parent.mkdir(exist_ok=True)
     write_text(arguments.out, json.dumps(report, indent=1) + "\n")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import innate_tables
@@ -446,6 +447,16 @@ def novelty(kind: str) -> list[str]:
     return markdown(headings, rows).splitlines()
 
 
+def novelty_weights() -> list[str]:
+    """AUROC on the held-back pairs by the weight of the winner's score."""
+    by_pair = json.loads((HERE / "novelty/pairs.json").read_text())["held back"]
+    rows = [[pair, *(f"{auroc:.4f}" for auroc in entry["weights"].values())] for pair, entry in by_pair.items()]
+    weights = next(iter(by_pair.values()))["weights"]
+    means = [fmean(entry["weights"][weight] for entry in by_pair.values()) for weight in weights]
+    rows.append(["mean", *(f"{mean:.4f}" for mean in means)])
+    return markdown(["known, unknown", *(f"weight {float(weight):g}" for weight in weights)], rows).splitlines()
+
+
 TABLES: dict[str, Callable[[], list[str]]] = {
     "protocols": protocols,
     "comparison": comparison,
@@ -465,6 +476,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
     "predictors": predictors,
     "novelty": lambda: novelty("test"),
     "novelty-held-back": lambda: novelty("held back"),
+    "novelty-weights": novelty_weights,
     "image-commands": image_commands,
     "image-cifar": image_cifar,
     "image-summary": image_summary,

@@ -32,7 +32,7 @@ MAY_BE_SKIPPED = {"check_array_api_input": "it needs SCIPY_ARRAY_API=1 before sc
         pytest.param({}, marks=pytest.mark.slow),  # the same as the next, with the default width
         {"width": 50},
         {"encoder": "linear", "dtype": "float64"},
-        {"rule": "ewc", "width": 50, "config": {"epochs": 1}},
+        {"width": 50, "config": {"rule": "ewc", "epochs": 1}},
     ],
     ids=str,
 )
@@ -123,7 +123,7 @@ def test_an_unfitted_classifier_raises_not_fitted_error(new_classifier, digits, 
 @pytest.mark.parametrize("rule", ["analytic", "gradient"])
 def test_probabilities_are_a_distribution_that_agrees_with_the_prediction(new_classifier, digits, rule):
     X, y = digits
-    classifier = new_classifier(rule=rule).fit(X[:500], y[:500])
+    classifier = new_classifier(config={"rule": rule}).fit(X[:500], y[:500])
     probabilities = classifier.predict_proba(X)
     assert probabilities.shape == (len(X), 10)
     assert (probabilities >= 0).all()
@@ -278,7 +278,7 @@ def test_clone_and_parameters_follow_scikit_learn(new_classifier, digits):
 
 def test_a_wrong_parameter_is_refused_when_fitting(new_classifier, digits, unchanged):
     X, y = digits
-    classifier = new_classifier(rule="analitic")
+    classifier = new_classifier(config={"rule": "analitic"})
     with unchanged(classifier), pytest.raises(ConfigurationError, match="did you mean 'analytic'"):
         classifier.fit(X, y)
 
@@ -289,7 +289,7 @@ def test_a_wrong_parameter_is_refused_when_fitting(new_classifier, digits, uncha
 @pytest.mark.parametrize("rule", ["analytic", "ewc"])
 def test_a_copy_is_equal_and_independent(new_classifier, digits, unchanged, duplicate, rule):
     X, y = digits
-    classifier = new_classifier(rule=rule, config={"epochs": 1}).fit(X[:100], y[:100])
+    classifier = new_classifier(config={"rule": rule, "epochs": 1}).fit(X[:100], y[:100])
     twin = duplicate(classifier)
     np.testing.assert_array_equal(twin.decision_function(X), classifier.decision_function(X))
     with unchanged(classifier):

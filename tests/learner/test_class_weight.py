@@ -64,8 +64,8 @@ def test_it_is_exact_under_order_merging_and_forgetting(unequal):
 @pytest.mark.parametrize("rule", ["analytic", "gradient"])
 def test_it_can_be_changed_for_a_learned_model_and_is_stored(new_classifier, unequal, tmp_path, weight, rule):
     X, y = unequal
-    from_the_start = new_classifier(rule=rule, class_weight=weight).fit(X, y)
-    switched = new_classifier(rule=rule).fit(X, y)
+    from_the_start = new_classifier(config={"rule": rule}, class_weight=weight).fit(X, y)
+    switched = new_classifier(config={"rule": rule}).fit(X, y)
     before = switched.decision_function(X)
     switched.set_params(class_weight=weight)
     np.testing.assert_array_equal(switched.decision_function(X), from_the_start.decision_function(X))
