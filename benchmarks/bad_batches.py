@@ -1,8 +1,8 @@
 """Batches in wrong units, and ordinary ones: which are refused, and what the others do to the old classes.
 
 Bad batches: a model learns half of the classes, then the others with all values times a factor, at once or sample by
-sample, or with one column, row or value that is wrong. `loss` is the accuracy on the old classes that this costs, in points, compared with the
-right batch; `loss_without_check` is the same with check_inputs=False.
+sample, or with one column, row or value that is wrong. `loss` is the accuracy on the old classes that this costs, in
+points, compared with the right batch; `loss_without_check` is the same with check_inputs=False.
 
 Ordinary data: the first classes start an encoder, and the others follow, in three class orders, with one or two
 classes at a time, in one batch or sample by sample. `size` is the largest relative size of a batch, and `refused` the

@@ -55,6 +55,21 @@ def listed(names: Iterable[object], most: int = 3) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
+def check_once(kind: str, names: Iterable[object]) -> None:
+    """Raise an error if a name comes twice: one of its values would be ignored.
+
+    >>> check_once("setting", ["width", "ridge", "width"])
+    Traceback (most recent call last):
+        ...
+    if2net.errors.ConfigurationError: The setting width is given twice; give it once.
+    """
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ConfigurationError(f"The {kind} {name} is given twice; give it once.")
+        seen.add(name)
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:
     """Return the error for an unknown name, which suggests similar names.
 

@@ -22,8 +22,8 @@ from if2net.errors import SuspectInputError, listed
 # Samples are refused if their relative size is larger. Ordinary data stays below 15, and a hundredfold batch is above
 # (benchmarks/bad_batches.json).
 TOO_LARGE = 30.0
-# Samples in a block. Fewer than FEW count as if usual ones filled them up, so a single sample is refused if it is about
-# 60 times as large as usual: right samples of heavy tails are smaller, and samples in other units larger.
+# Samples in a block. Fewer than FEW count as if usual ones filled them up, so a single sample may be 60 times as
+# large as usual: samples of heavy tails are smaller, and most samples in other units larger.
 BLOCK, FEW = 4096, 4
 # Where the encoder clips its inputs, single large values do little harm. They count as at most this many times the
 # usual size, but most values of a column, and more than SOME, must not be this much larger.

@@ -125,8 +125,9 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], images
         if settings or seed is not None:
             raise ConfigurationError(f"{path} has its settings already. Use --set and --seed only for a new model.")
         return IF2Net.load(path, device)
-    config = Config.parse(settings, **(IMAGE_SETTINGS if images else {}))
-    return IF2Net(replace(config, seed=config.seed if seed is None else seed, device=device))
+    given = settings if seed is None else [*settings, f"seed={seed}"]
+    config = Config.parse(given, **(IMAGE_SETTINGS if images else {}))
+    return IF2Net(replace(config, device=config.device if device == "auto" else device))
 
 
 @contextmanager

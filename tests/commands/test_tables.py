@@ -206,6 +206,13 @@ def test_settings_of_an_existing_model_are_refused(model, folder):
             if2net("learn", model, folder / "new.parquet", *words)
 
 
+@pytest.mark.parametrize("words", [["--set", "width=5", "--set", "width=6"], ["--seed", "1", "--set", "seed=2"]])
+def test_a_setting_that_is_given_twice_is_refused(words, folder, tmp_path):
+    with pytest.raises(IF2NetError, match=r"The setting (width|seed) is given twice; give it once\."):
+        if2net("learn", tmp_path / "new.if2", folder / "old.csv", *words)
+    assert not list(tmp_path.iterdir())
+
+
 def test_predictions_that_fail_half_way_leave_the_old_file(model, folder, tmp_path):
     frame = pd.read_csv(folder / "ask.csv")
     frame.iloc[-1, 0] = np.inf

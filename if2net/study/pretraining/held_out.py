@@ -19,6 +19,7 @@ from if2net import modelfile
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.files import cache_folder, locked, make_folder
 from if2net.images.backbones.file import KIND
+from if2net.images.backbones.registry import values_of
 from if2net.images.read import Framing, read_image
 from if2net.progress import Show
 from if2net.study.data import ImageDataset, Scenario, load_images
@@ -26,6 +27,7 @@ from if2net.study.data.image_datasets import FOLDER
 from if2net.study.pretraining.training import Recipe, held_out_classes, pretrain, recipe_for
 
 NAME = "held-out"
+SEED = "seed="  # the option that chooses one backbone for all seeds
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,9 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
     if not is_held_out(scenario):
         return scenario
     _, *options = str(scenario.backbone).split(",")
-    return replace(scenario, backbone=",".join([NAME, f"seed={seed}", *options]))
+    if any(word.startswith(SEED) for word in options):
+        return scenario
+    return replace(scenario, backbone=",".join([NAME, f"{SEED}{seed}", *options]))
 
 
 def prepare(
@@ -64,14 +68,14 @@ def prepare(
 ) -> Prepared:
     """Return the scenario with the backbone file of a seed, and the images that could not be used in its training."""
     _, *options = str(scenario.backbone).split(",")
-    chosen = [word for word in options if word.startswith("seed=")]
+    chosen = values_of(options).get("seed")
     images = load_images(with_absolute_path(scenario.dataset), folder)
     count = len(images.classes) - scenario.classes
-    recipe = recipe_for(scenario.dataset, _seed(chosen[-1]) if chosen else seed)
+    recipe = recipe_for(scenario.dataset, seed if chosen is None else _seed(chosen))
     path = place(images, file_name(images.name, count, recipe.seed))
     with locked(path):  # a second process waits for the training instead of repeating it
         left_out = train(images, count, recipe, path, device=device, show=show)
-    backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
+    backbone = ",".join([str(path), *(word for word in options if not word.startswith(SEED))])
     return Prepared(replace(scenario, backbone=backbone), left_out or {})
 
 
@@ -155,8 +159,7 @@ def _names(images: ImageDataset, chosen: list[int]) -> list[str]:
     return [images.classes[number] for number in chosen]
 
 
-def _seed(option: str) -> int:
-    text = option.removeprefix("seed=")
+def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ConfigurationError(f"The option seed of {NAME} takes a whole number of at least 0, not {text!r}.")
     return int(text)
