@@ -19,8 +19,8 @@ from torch import Tensor
 from if2net.encoder import Encoder
 from if2net.errors import SuspectInputError, listed
 
-# Samples are refused if their relative size is larger. Ordinary data stays below 15, and a hundredfold batch is above
-# (benchmarks/bad_batches.json).
+# Samples are refused if their relative size is larger. Ordinary data stays below 20, and a hundredfold batch is above
+# (benchmarks/bad_batches.json, benchmarks/study_streams.json).
 TOO_LARGE = 30.0
 # Samples in a block. Fewer than FEW count as if usual ones filled them up, so a single sample may be 60 times as
 # large as usual: samples of heavy tails are smaller, and most samples in other units larger.

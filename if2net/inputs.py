@@ -77,8 +77,8 @@ def check_present(values: Any, name: str) -> None:
 
 
 def check_no_dates(X: Any) -> None:
-    """Raise an error if an array or columns of a frame hold dates or durations, which NumPy would turn into numbers."""
-    kinds = getattr(X, "dtypes", None)
+    """Raise an error if an array or a frame holds dates or durations, which NumPy would turn into numbers."""
+    kinds: Any = getattr(X, "dtypes", None)
     columns = dict(kinds.items()) if hasattr(kinds, "items") else {"": getattr(X, "dtype", None)}
     if dates := [name for name, kind in columns.items() if getattr(kind, "kind", None) in ("m", "M")]:
         place = f" in the column{'s' * (len(dates) > 1)} {listed(map(repr, dates))}" if dates != [""] else ""
