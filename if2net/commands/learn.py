@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -104,7 +104,7 @@ def learn(
     new = [name for name in net.classes.tolist() if name not in known]
     names = ", ".join(map(str, new[:NAMED_CLASSES])) + (" …" if len(new) > NAMED_CLASSES else "")
     lines = [
-        f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.",
+        f"Learned {counted(net.samples - before, 'sample')} in {time.perf_counter() - start:.1f} s.",
         f"New classes: {names}" if new else "No new classes.",
         f"{model} now has {contents(net)}.",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
 
 
@@ -45,7 +45,7 @@ def undo(
             )
         take_back(model, kept)
     lines = [
-        f"Took back {now.samples - net.samples:,} samples.",
+        f"Took back {counted(now.samples - net.samples, 'sample')}.",
         f"{model} now has {contents(net)}.",
     ]
     values = {"taken_back": now.samples - net.samples}

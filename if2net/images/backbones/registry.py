@@ -89,8 +89,8 @@ def licence_of(text: str) -> str | None:
     'Apache-2.0'
     """
     name, words = split(text)
-    beside = values_of(words).get("beside")
-    licences = [_licence(one) for one in (name, beside) if one is not None]
+    besides = [word.removeprefix(BESIDE) for word in words if word.startswith(BESIDE)][-1:]  # old files may have two
+    licences = [_licence(one) for one in (name, *besides)]
     return "; ".join(dict.fromkeys(one for one in licences if one is not None)) or None
 
 
