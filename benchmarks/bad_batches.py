@@ -1,8 +1,8 @@
 """Batches in wrong units and ordinary batches: which are refused, and the harm of the others to the old classes.
 
-Bad batches: a model learns half of the classes, then the others with all values times a factor, or with one wrong
-column, row or value. `loss` is the lost accuracy on the old classes in points, compared with the right batch.
-`loss_without_check` is the same with check_inputs=False.
+Bad batches: a model learns half of the classes, then the others with all values times a factor, at once or sample by
+sample, or with one wrong column, row or value. `loss` is the lost accuracy on the old classes in points,
+compared with the right batch. `loss_without_check` is the same with check_inputs=False.
 
 Ordinary data: an encoder starts with the first classes and gets the others, in three class orders, one or two classes
 at a time, in one batch or sample by sample. `size` is the largest relative size of a batch, and `refused` is the
@@ -56,16 +56,18 @@ def encoder_for(X: np.ndarray) -> DenseEncoder:
 # ---------------------------------------------------------------------- bad batches
 
 
-def bad_batches(X: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def bad_batches(X: np.ndarray) -> Iterator[tuple[str, np.ndarray, int]]:
+    """Give each kind of mistake, its samples, and how many of them are learned at a time."""
     for factor in FACTORS:
-        yield f"all values x {factor:g}", X * factor
+        yield f"all values x {factor:g}", X * factor, len(X)
+    yield f"all values x {FACTORS[0]:g}, sample by sample", X * FACTORS[0], 1
     column = X.copy()
     column[:, X.std(axis=0).argmax()] *= 1e6
-    yield "one column x 1e+06", column
+    yield "one column x 1e+06", column, len(X)
     for name, place in (("a row", np.s_[len(X) // 2]), ("a value", np.s_[len(X) // 2, X.shape[1] // 2])):
         changed = X.copy()
         changed[place] = 1e9
-        yield f"{name} of 1e+09", changed
+        yield f"{name} of 1e+09", changed, len(X)
 
 
 def harm(data: Data, **settings: Any) -> dict[str, dict[str, Any]]:
@@ -75,16 +77,17 @@ def harm(data: Data, **settings: Any) -> dict[str, dict[str, Any]]:
     old = y < (y.max() + 1) // 2 + (y.max() + 1) % 2
     first, second = old & ~test, ~old & ~test
 
-    def accuracy(batch: np.ndarray, *, check_inputs: bool) -> float:
+    def accuracy(samples: np.ndarray, at_a_time: int, *, check_inputs: bool) -> float:
         net = IF2Net(device="cpu", seed=0, check_inputs=check_inputs, **settings).learn(X[first], y[first])
-        net.learn(batch, y[second])
+        for start in range(0, len(samples), at_a_time):
+            net.learn(samples[start : start + at_a_time], y[second][start : start + at_a_time])
         return 100 * float((net.predict(X[old & test]) == y[old & test]).mean())
 
-    right, losses = accuracy(X[second], check_inputs=True), {}
-    for name, batch in bad_batches(X[second]):
-        losses[name] = {"loss_without_check": right - accuracy(batch, check_inputs=False)}
+    right, losses = accuracy(X[second], len(X), check_inputs=True), {}
+    for name, samples, at_a_time in bad_batches(X[second]):
+        losses[name] = {"loss_without_check": right - accuracy(samples, at_a_time, check_inputs=False)}
         try:
-            losses[name]["loss"] = right - accuracy(batch, check_inputs=True)
+            losses[name]["loss"] = right - accuracy(samples, at_a_time, check_inputs=True)
         except SuspectInputError as error:
             losses[name]["refused"] = str(error)
     return losses

@@ -427,15 +427,21 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 self.n_features_in_ = rows.shape[-1]
                 self.__dict__.pop("feature_names_in_", None)
             return X
-        rows = validate_data(
-            self,
-            rows,
-            reset=reset,
-            dtype="numeric",
-            accept_sparse="csr",
-            ensure_all_finite=False,
-            ensure_min_samples=1,
-        )
+        inputs.check_present(rows, "X")
+        inputs.check_no_dates(rows)
+        try:
+            rows = validate_data(
+                self,
+                rows,
+                reset=reset,
+                dtype="numeric",
+                accept_sparse="csr",
+                ensure_all_finite=False,
+                ensure_min_samples=1,
+            )
+        except ValueError:
+            inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
+            raise
         return rows if shape is None else rows.reshape(-1, *shape)
 
 
@@ -488,7 +494,10 @@ def _class_weight_text(class_weight: Any) -> Any:
 
 
 def _targets(y: Any, count: int) -> np.ndarray:
-    labels = inputs.labels(y if isinstance(y, Tensor | list | tuple) else column_or_1d(y, warn=True), count)
+    if not isinstance(y, Tensor | list | tuple):
+        inputs.check_present(y, "y")
+        y = column_or_1d(np.asarray(y), warn=True)  # pandas' own integers and truth values would become floats
+    labels = inputs.labels(y, count)
     floats = [label for label in labels.tolist() if isinstance(label, float)]
     if floats:
         check_classification_targets(np.array(floats))  # refuses a continuous target

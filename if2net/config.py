@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args, get_type_hints
 
@@ -18,7 +18,7 @@ from if2net.encoder import INNATE, PRESETS
 from if2net.encoder.dense import ACTIVATIONS
 from if2net.encoder.sparse import SOLVERS
 from if2net.encoder.standardise import MODES
-from if2net.errors import ConfigurationError, InputError, unknown
+from if2net.errors import ConfigurationError, InputError, check_once, unknown
 
 REPRESENTATIONS = ("first", "per-task")
 DEVICES = ("auto", "cpu", "cuda")
@@ -147,13 +147,14 @@ class Config:
         return cls(**settings)
 
     @classmethod
-    def parse(cls, pairs: Iterable[str], **settings: Any) -> Config:
+    def parse(cls, pairs: Sequence[str], **settings: Any) -> Config:
         """Return a Config from text such as "width=2000". The keyword arguments are defaults.
 
         >>> Config.parse(["width=2000", "ridge=none"], encoder="linear").width
         2000
         """
         hints = get_type_hints(cls)
+        check_once("setting", [pair.partition("=")[0] for pair in pairs])
         for pair in pairs:
             name, separator, text = pair.partition("=")
             if not separator or not name:

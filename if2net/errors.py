@@ -55,14 +55,32 @@ def listed(names: Iterable[object], most: int = 3) -> str:
     return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
 
 
+def check_once(kind: str, names: Iterable[object]) -> None:
+    """Raise an error if a name comes twice: one of its values would be ignored.
+
+    >>> check_once("setting", ["width", "ridge", "width"])
+    Traceback (most recent call last):
+        ...
+    if2net.errors.ConfigurationError: The setting width is given twice; give it once.
+    """
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise ConfigurationError(f"The {kind} {name} is given twice; give it once.")
+        seen.add(name)
+
+
 def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError:
-    """Return the error for an unknown name, which suggests similar names.
+    """Return the error for an unknown name, which suggests similar names, in upper or lower case.
 
     >>> print(unknown("method", "if2nett", ["if2net", "joint"]))
     There is no method 'if2nett'; did you mean 'if2net'? Known: if2net, joint.
+    >>> print(unknown("column", "LABEL", ["label", "length"]))
+    There is no column 'LABEL'; did you mean 'label'? Known: label, length.
     """
     names = sorted(known)
-    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.6)
+    lower = {one.lower(): one for one in names}
+    close = [lower[one] for one in difflib.get_close_matches(str(name).lower(), lower, n=3, cutoff=0.6)]
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else "."
     if len(names) > MOST_NAMED:
         nearest = difflib.get_close_matches(str(name), names, n=MOST_NAMED, cutoff=0)

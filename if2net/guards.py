@@ -19,14 +19,15 @@ from torch import Tensor
 from if2net.encoder import Encoder
 from if2net.errors import SuspectInputError, listed
 
-# Samples are refused if their relative size is larger. Ordinary data stays below 10, and a hundredfold batch is above
-# (benchmarks/bad_batches.json).
+# Samples are refused if their relative size is larger. Ordinary data stays below 20, and a hundredfold batch is above
+# (benchmarks/bad_batches.json, benchmarks/study_streams.json).
 TOO_LARGE = 30.0
-# Samples in a block. Fewer than FEW count as if usual ones filled them up: a single large one does little harm.
-BLOCK, FEW = 4096, 64
+# Samples in a block. Fewer than FEW count as if usual ones filled them up, so a single sample may be 60 times as
+# large as usual: samples of heavy tails are smaller, and most samples in other units larger.
+BLOCK, FEW = 4096, 4
 # Where the encoder clips its inputs, single large values do little harm. They count as at most this many times the
-# usual size, but most values of a column must not be this much larger.
-MOST_CLIPPED, COLUMN_TOO_LARGE = 100.0, 1000.0
+# usual size, but most values of a column, and more than SOME, must not be this much larger.
+MOST_CLIPPED, COLUMN_TOO_LARGE, SOME = 100.0, 1000.0, 32
 # A single value that is this much larger is most likely a mistake, and spoils the old classes where samples are few.
 # It is not if it is no larger than usual values of another column: in a first batch of a few images, a feature may be
 # nearly zero by chance.
@@ -58,7 +59,7 @@ def _is_usual(X: Tensor, encoder: Encoder) -> Tensor:
         return usual
     far = (X.abs() > COLUMN_TOO_LARGE * encoder.usual).sum(dim=0).amax()
     fits = (X.abs() <= (VALUE_TOO_LARGE * encoder.usual).clamp(min=encoder.usual.amax())).all()
-    return usual & fits & (far <= max(len(X), FEW) / 2)
+    return usual & fits & (far <= max(len(X) / 2, SOME))
 
 
 def _description(X: Tensor, encoder: Encoder, names: Sequence[str] | None, before: int) -> str:

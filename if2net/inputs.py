@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net.errors import InputError
+from if2net.errors import InputError, listed
 from if2net.sparse_rows import SparseRows, is_sparse
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
@@ -56,6 +56,37 @@ def matrix(X: Any, features: int | None = None) -> Tensor | SparseRows:
     return tensor
 
 
+def numbers(X: Any) -> np.ndarray:
+    """Return X as an array of numbers."""
+    check_present(X, "X")
+    check_no_dates(X)
+    try:
+        array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+        return array if array.dtype.kind in "biufc" else array.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"X must hold numbers, in rows of one length, but it holds text or objects ({error}); "
+            "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
+        ) from error
+
+
+def check_present(values: Any, name: str) -> None:
+    """Raise an error if values of an array are masked: NumPy would give those behind the mask."""
+    if np.ma.is_masked(values):
+        raise InputError(f"{name} has masked values; fill them in, or leave these samples out.")
+
+
+def check_no_dates(X: Any) -> None:
+    """Raise an error if an array or a frame holds dates or durations, which NumPy would turn into numbers."""
+    kinds: Any = getattr(X, "dtypes", None)
+    columns = dict(kinds.items()) if hasattr(kinds, "items") else {"": getattr(X, "dtype", None)}
+    if dates := [name for name, kind in columns.items() if getattr(kind, "kind", None) in ("m", "M")]:
+        place = f" in the column{'s' * (len(dates) > 1)} {listed(map(repr, dates))}" if dates != [""] else ""
+        raise InputError(
+            f"X has dates or durations{place}; turn them into numbers first, such as days since the first date."
+        )
+
+
 def length(X: Any) -> int:
     """Return the number of samples. Sparse matrices have no length."""
     return int(X.shape[0]) if hasattr(X, "shape") and len(X.shape) else len(X)
@@ -84,6 +115,7 @@ def check_range(farthest: float, dtype: torch.dtype) -> None:
 
 def labels(y: Any, count: int) -> np.ndarray:
     """Return y as a one-dimensional array of `count` labels."""
+    check_present(y, "y")
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     # Otherwise numpy turns numbers among text into text, and True among numbers into 1.
@@ -209,15 +241,7 @@ def _as_matrix(X: Any) -> Tensor | SparseRows:
         if X.is_complex():
             raise InputError(COMPLEX)
         return X.detach()
-    try:
-        array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-        if array.dtype.kind not in "biufc":
-            array = array.astype(np.float64)
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            f"X must hold numbers, in rows of one length, but it holds text or objects ({error}); "
-            "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
-        ) from error
+    array = numbers(X)
     if np.iscomplexobj(array):
         raise InputError(COMPLEX)
     if array.dtype.itemsize > 8 or (array.dtype.kind == "u" and array.dtype.itemsize > 1):

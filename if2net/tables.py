@@ -48,6 +48,9 @@ DIFFERENT_LENGTHS = "The vectors of the column {!r} differ in length. Give all o
 LABEL_NAMES = ("label", "class", "target", "y")
 # "007" and "1.0" stay text, because they would be written differently as numbers; so do numbers beyond 64 bits.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d{0,17}")
+TRUTH_VALUES = {"true": True, "false": False}
+LabelType = type[str] | type[int] | type[bool]
+LABEL_TYPES: dict[LabelType, str] = {int: "whole number", bool: "truth value"}
 # pyarrow's messages for a cell that does not fit the type of its column, and for a row that has too many or too few
 # cells; the first row is the header.
 BAD_CELL = re.compile(r"CSV column #(?P<column>\d+): Row #(?P<row>\d+): CSV conversion error to \w+: (?P<reason>.+)")
@@ -203,7 +206,7 @@ class Table:
     path: Path
     columns: Columns
     feature_names: list[str] | None = None
-    whole_labels: bool = False  # whether labels that were read as text are whole numbers
+    label_type: LabelType = str  # of labels that were read as text
     notices: tuple[str, ...] = ()  # sentences about choices that the user may not expect
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -223,14 +226,15 @@ class Table:
                     f"Row {offset + missing.index(True) + 1:,} has no value in the column {self.columns.label!r}. "
                     "Every sample needs a label."
                 )
-        if self.whole_labels:
-            for row, label in enumerate(labels.tolist(), offset + 1):
-                if not WHOLE_NUMBER.fullmatch(label):
-                    raise InputError(
-                        f"The label {label!r} in row {row:,} is not a whole number, but earlier labels are. Write "
-                        "all labels as words (such as c1, c2) or all as numbers."
-                    )
-            return labels.astype(np.int64)
+        if self.label_type is not str:
+            typed = [of_type(label, self.label_type) for label in labels.tolist()]
+            if None in typed:
+                row = typed.index(None)
+                raise InputError(
+                    f"The label {labels[row]!r} in row {offset + row + 1:,} is not a {LABEL_TYPES[self.label_type]}, "
+                    "but earlier labels are. Write all labels alike: as numbers, as True and False, or as words."
+                )
+            return np.array(typed)
         try:
             Labels().extended(labels)
         except InputError as error:
@@ -301,14 +305,14 @@ def table_to_learn(
         first = _first_piece(path, columns)
         if check_inputs:
             _check_classes(first[str(columns.label)], columns, classes)
-        whole = kind == "csv" and are_whole(labels_of(first, columns), classes)
         if kind not in NAMED:
-            return Table(path, columns, whole_labels=whole)
+            return Table(path, columns)
+        label_type = type_of(labels_of(first, columns), classes) if kind == "csv" else str
         notices = (
             *_notices(_names(path), columns, first, new=known is None, chosen=label is not None),
             *_doubts(first[str(columns.label)], columns, classes),
         )
-        return Table(path, columns, feature_names(first, columns), whole, notices)
+        return Table(path, columns, feature_names(first, columns), label_type, notices)
 
 
 def table_to_predict(path: Path, label: str | None = None, known: Sequence[str] | None = None) -> Table:
@@ -371,11 +375,24 @@ def _counts_rows(name: str, values: np.ndarray) -> bool:
     return values[0] in (0, 1) and bool((steps == 1).all())
 
 
-def are_whole(labels: np.ndarray, classes: Sequence[Any]) -> bool:
-    """Return whether labels read as text are whole numbers: as the classes of the model, or as all first labels."""
-    if len(classes):
-        return all(isinstance(label, int | np.integer) for label in classes)
-    return all(WHOLE_NUMBER.fullmatch(label) for label in set(labels.tolist()))
+def type_of(labels: np.ndarray, classes: Sequence[Any]) -> LabelType:
+    """Return the type of labels that were read as text: that of the model's classes, or of all first labels.
+
+    >>> type_of(np.array(["1", "2"]), []), type_of(np.array(["True"]), [False, True])
+    (<class 'int'>, <class 'bool'>)
+    """
+    if not len(classes):
+        return int if all(WHOLE_NUMBER.fullmatch(label) for label in set(labels.tolist())) else str
+    if all(isinstance(label, bool | np.bool_) for label in classes):
+        return bool
+    return int if all(isinstance(label, int | np.integer) for label in classes) else str
+
+
+def of_type(label: str, kind: LabelType) -> str | int | bool | None:
+    """Return a label that was read as text as another type; None if it is not written like one."""
+    if kind is int:
+        return int(label) if WHOLE_NUMBER.fullmatch(label) else None
+    return TRUTH_VALUES.get(label.lower()) if kind is bool else label
 
 
 def _first_piece(path: Path, columns: Columns) -> Arrays:

@@ -15,6 +15,10 @@ def with_value(value):
     return lambda X: np.where(np.arange(X.size).reshape(X.shape) == 70, value, X)
 
 
+def named(X):
+    return pd.DataFrame(X).add_prefix("x")
+
+
 # How good samples are spoiled, and what the message of the learner advises.
 BAD_SAMPLES = {
     "NaN": (with_value(np.nan), "remove or fill in"),
@@ -30,7 +34,11 @@ BAD_SAMPLES = {
     "five dimensions": (lambda X: X.reshape(len(X), 2, 2, 4, 4), "Images are flattened"),
     "a strange number of channels": (lambda X: X.reshape(len(X), 8, 2, 4)[..., :2], "1, 3 or 4 channels"),
     "text": (lambda X: X.astype(str).astype(object) + "cm", "encode such columns"),
-    "a frame with text": (lambda X: pd.DataFrame(X).assign(text="a").drop(columns=0), "encode such columns"),
+    "a frame with text": (lambda X: named(X).assign(text="a").drop(columns="x0"), "encode such columns"),
+    "dates": (lambda X: pd.DataFrame({"day": pd.date_range("2026", periods=len(X))}), "the column 'day'; turn them"),
+    "dates among numbers": (lambda X: named(X).assign(day=pd.Timestamp("2026")), "the column 'day'; turn them"),
+    "durations": (lambda X: X.astype("m8[h]"), "has dates or durations; turn them into numbers"),
+    "masked": (lambda X: np.ma.masked_equal(X, X.max()), "X has masked values; fill them in"),
     "rows of different lengths": (lambda X: [*X[:-1].tolist(), [1.0]], "rows of one length"),
     "nothing": (lambda X: None, "must have two dimensions"),
     "a sparse tensor": (lambda X: torch.from_numpy(X).to_sparse(), "call X.to_dense"),
@@ -60,6 +68,7 @@ BAD_LABELS = {
     "lists of different lengths": (lambda y: [[1, 2], *([label] for label in y[1:])], "one label per sample"),
     "arrays": (lambda y: np.array([np.ones(2), *y[1:]], dtype=object), "not ndarray"),
     "more digits than Python prints": (lambda y: [10**5000, *y[1:].tolist()], "write such labels as text"),
+    "masked": (lambda y: np.ma.masked_equal(y, y[0]), "y has masked values"),
     "None": (lambda y: [None, *y[1:].tolist()], "every sample needs a label"),
     "missing in a series": (lambda y: pd.Series(y, dtype="Int64").replace(y[0], pd.NA), "every sample needs a label"),
     "bytes": (lambda y: y.astype(bytes), "convert them first"),
@@ -145,6 +154,15 @@ def test_labels_that_cannot_be_compared_get_the_same_explanation_in_both_models(
     X, y = samples
     with pytest.raises(InputError, match=hint):
         learn(learn(new(), digits[0][:50], digits[1][:50]), X, spoil(y))
+
+
+@pytest.mark.parametrize(
+    "case", ["text", "a frame with text", "dates among numbers", "durations", "masked", "rows of different lengths"]
+)
+def test_samples_that_are_no_numbers_get_the_same_explanation_in_both_models(new, samples, case):
+    spoil, hint = BAD_SAMPLES[case]
+    with pytest.raises(InputError, match=hint):
+        learn(new(), spoil(samples[0]), samples[1])
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)

@@ -9,6 +9,7 @@ from if2net import IF2NetError, errors
     ("name", "message"),
     [
         ("if2nett", "There is no method 'if2nett'; did you mean 'if2net'? Known: if2net, joint, none."),
+        ("IF2NET", "There is no method 'IF2NET'; did you mean 'if2net'?"),
         ("zzz", "There is no method 'zzz'. Known: if2net, joint, none."),
         (None, "There is no method None"),
     ],

@@ -210,6 +210,16 @@ def test_labels_are_of_the_same_kind_as_the_classes_of_the_model(tmp_path):
     assert y.tolist() == ["3", "4"]
 
 
+def test_truth_values_of_a_model_can_be_written_as_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,label\n1,True\n2,false\n")
+    ((_, y),) = table_to_learn(path, classes=[False, True])
+    assert y.tolist() == [True, False]
+    path.write_text("x,label\n1,True\n2,3\n")
+    with pytest.raises(InputError, match="The label '3' in row 2 is not a truth value, but earlier labels are"):
+        list(table_to_learn(path, classes=[False, True]))
+
+
 def test_parquet_columns_of_vectors_and_categories_are_read(tmp_path):
     table = pd.DataFrame({"v": [[1.0, 2.0], [3.0, 4.0]], "label": pd.Categorical(["a", "b"])})
     table.to_parquet(tmp_path / "t.parquet")

@@ -28,6 +28,16 @@ QuietOption = Annotated[
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and its noun, such as '1 sample' and '2,000 samples'.
+
+    >>> counted(1, "class"), counted(2000, "class")
+    ('1 class', '2,000 classes')
+    """
+    plural = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{plural}"
+
+
 def contents(net: IF2Net) -> str:
     """Return the numbers of classes and samples of a model in words.
 
@@ -35,8 +45,7 @@ def contents(net: IF2Net) -> str:
     >>> contents(IF2Net().learn([[0.0], [1.0]], ["a", "a"]))
     '1 class from 2 samples'
     """
-    classes = len(net.classes)
-    return f"{classes:,} class{'es' * (classes != 1)} from {net.samples:,} sample{'s' * (net.samples != 1)}"
+    return f"{counted(len(net.classes), 'class')} from {counted(net.samples, 'sample')}"
 
 
 def answer(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     LABELLED,
@@ -68,8 +68,9 @@ def forget(
     removed = [name for name in known if name not in left]
     # A class of one sample has no scatter, and without classes nothing stays.
     has_scatter = bool(classes) and net.samples > 0 and before - net.samples > len(removed)
+    left_over = ", all but their scatter around the means" if has_scatter else ""
     lines = [
-        f"Forgot {before - net.samples:,} samples{', all but their scatter around the means' * has_scatter}.",
+        f"Forgot {counted(before - net.samples, 'sample')}{left_over}.",
         f"Removed classes: {', '.join(map(str, removed))}" if removed else "No class was removed.",
         f"{model} now has {contents(net)}.",
     ]

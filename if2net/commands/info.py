@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, file_size, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, counted, file_size, model_values
 from if2net.commands.options import DeviceOption, ModelArgument
 
 
@@ -39,9 +39,9 @@ def info(
     }
     nameless = net.decision.total.nameless
     if nameless:
-        facts["nameless"] = f"{nameless:,} samples of forgotten classes, of which only their scatter is left"
+        facts["nameless"] = f"{counted(nameless, 'sample')} of forgotten classes, of which only their scatter is left"
     lines = [f"{name:8} {value}" for name, value in facts.items()]
-    lines += [f"  {name}: {count:,} samples" for name, count in per_class]
+    lines += [f"  {name}: {counted(count, 'sample')}" for name, count in per_class]
     values = {
         "samples_per_class": [count for _, count in per_class],
         "nameless": nameless,

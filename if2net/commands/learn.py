@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -104,7 +104,7 @@ def learn(
     new = [name for name in net.classes.tolist() if name not in known]
     names = ", ".join(map(str, new[:NAMED_CLASSES])) + (" …" if len(new) > NAMED_CLASSES else "")
     lines = [
-        f"Learned {net.samples - before:,} samples in {time.perf_counter() - start:.1f} s.",
+        f"Learned {counted(net.samples - before, 'sample')} in {time.perf_counter() - start:.1f} s.",
         f"New classes: {names}" if new else "No new classes.",
         f"{model} now has {contents(net)}.",
     ]
@@ -125,8 +125,9 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], images
         if settings or seed is not None:
             raise ConfigurationError(f"{path} has its settings already. Use --set and --seed only for a new model.")
         return IF2Net.load(path, device)
-    config = Config.parse(settings, **(IMAGE_SETTINGS if images else {}))
-    return IF2Net(replace(config, seed=config.seed if seed is None else seed, device=device))
+    given = settings if seed is None else [*settings, f"seed={seed}"]
+    config = Config.parse(given, **(IMAGE_SETTINGS if images else {}))
+    return IF2Net(replace(config, device=config.device if device == "auto" else device))
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, save_solved
 
 ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
@@ -70,10 +70,10 @@ def merge_models(
         if not (out.exists() and models[0].exists() and out.samefile(models[0])):
             _check_new(out, force)
         net = IF2Net.load(models[0], device)
-        lines.append(f"{models[0]}: {net.samples:,} samples")
+        lines.append(f"{models[0]}: {counted(net.samples, 'sample')}")
         for path in models[1:]:
             other = IF2Net.load(path, device)
-            lines.append(f"{path}: {other.samples:,} samples")
+            lines.append(f"{path}: {counted(other.samples, 'sample')}")
             try:
                 net.merge(other)
             except InputError as error:

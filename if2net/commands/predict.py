@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from if2net.commands import images as pictures
-from if2net.commands.answer import QuietOption, printable, screen
+from if2net.commands.answer import QuietOption, counted, printable, screen
 from if2net.commands.labelled import numbered
 from if2net.commands.options import (
     TABLES,
@@ -93,7 +93,8 @@ def predict(
                 writer.writerows(rows)
             written += len(places)
     if out is not None and not quiet:
-        typer.echo(f"{written:,} predictions are in {printable(str(out))}.", err=True)
+        verb = "is" if written == 1 else "are"
+        typer.echo(f"{counted(written, 'prediction')} {verb} in {printable(str(out))}.", err=True)
 
 
 def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> Samples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, model_values
+from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
 
 
@@ -15,7 +15,8 @@ def undo(
 ) -> None:
     """Take back the last `if2net learn`.
 
-    `if2net learn` keeps the previous model as a hidden file beside MODEL. Every other change removes it.
+    `if2net learn` keeps the previous model as a hidden file beside MODEL. Every other change removes
+    it: after `if2net forget`, it would still hold the forgotten samples.
     """
     from if2net import modelfile
     from if2net.errors import InputError, ModelFileError
@@ -28,7 +29,8 @@ def undo(
         if kept is None:
             raise InputError(
                 f"There is nothing to take back: no earlier model is kept beside {model}. Only `if2net learn` keeps "
-                "one, if the model existed, and the next change removes it."
+                "one, if the model existed. The next change removes it, since it would hold the samples that a "
+                "forget takes out. Use a backup copy, or learn the samples again."
             )
         net = IF2Net.load(kept, device)
         identities = [modelfile.read(path)[1]["identity"] for path in (kept, model)]
@@ -43,7 +45,7 @@ def undo(
             )
         take_back(model, kept)
     lines = [
-        f"Took back {now.samples - net.samples:,} samples.",
+        f"Took back {counted(now.samples - net.samples, 'sample')}.",
         f"{model} now has {contents(net)}.",
     ]
     values = {"taken_back": now.samples - net.samples}

@@ -14,7 +14,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from if2net.errors import ConfigurationError, IF2NetError, unknown
 from if2net.images.backbones.base import Backbone, Preprocessing, unsuitable
-from if2net.images.backbones.registry import NAMES, load_backbone, split
+from if2net.images.backbones.registry import FILES, NAMES, TIMM, load_backbone, split, values_of
 
 # Part of every identity. Raise it when the same options come to mean other numbers.
 VERSION = 1
@@ -35,8 +35,14 @@ class Options:
         if not 1 <= self.pool <= LARGEST_POOL:
             raise ConfigurationError(f"The option pool of a backbone takes a number from 1 to {LARGEST_POOL}.")
         # Only these, because a model file holds the options and may come from anybody.
-        if self.beside not in (None, *NAMES):
-            raise unknown("backbone", str(self.beside), NAMES)
+        if self.beside in (None, *NAMES):
+            return
+        if str(self.beside).startswith(TIMM) or str(self.beside).endswith(FILES):
+            raise ConfigurationError(
+                f"{self.beside} cannot be beside another backbone. A file or timm:NAME can only be the first "
+                f"backbone; beside it can be one of {', '.join(NAMES)}."
+            )
+        raise unknown("backbone", str(self.beside), NAMES)
 
     @classmethod
     def parse(cls, words: list[str], defaults: dict[str, Any]) -> Options:
@@ -46,8 +52,7 @@ class Options:
         Options(depths=(2, 3), pool=2, flip=True, size=None, beside=None)
         """
         values = dict(defaults)
-        for word in words:
-            key, _, value = word.partition("=")
+        for key, value in values_of(words).items():
             if key not in {field.name for field in fields(cls)}:
                 raise unknown("option of a backbone", key, [field.name for field in fields(cls)])
             values[key] = _value(key, value)

@@ -21,7 +21,7 @@ from python_multipart.multipart import parse_options_header
 from if2net.errors import IF2NetError
 from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.settings import Settings
-from if2net.tables import are_whole, columns_to_learn, columns_to_predict
+from if2net.tables import LABEL_TYPES, columns_to_learn, columns_to_predict, of_type, type_of
 
 JSON, CSV, FORM = "application/json", "text/csv", "multipart/form-data"
 # The most bytes of JSON and CSV. In memory, lists can take twenty times as much.
@@ -183,7 +183,7 @@ def _of_csv(body: bytes, label: str | None, known: Known, labelled: bool) -> Sam
     samples.digest = hashlib.sha256(f"{label}\n".encode() + body).digest()
     if columns.label is not None:
         place = place_of[columns.label]
-        samples.labels = _with_numbers([line[place] for line in table], known.classes)
+        samples.labels = _typed([line[place] for line in table], known.classes)
     return samples
 
 
@@ -196,14 +196,13 @@ def _number(text: str, row: int, column: str) -> float:
     raise Refusal(422, f"Row {row:,} of the column {column[:50]!r} holds {text[:50]!r}, which is not a number.")
 
 
-def _with_numbers(labels: list[str], classes: Sequence[Any]) -> list[Any]:
-    """Return labels that were sent as text as numbers, if the model's classes, or all first labels, are numbers."""
-    if not labels or not are_whole(np.array(labels, dtype=object), classes):
-        return list(labels)
-    try:
-        return [int(label) for label in labels]
-    except ValueError as error:
-        raise Refusal(422, "The classes of this model are whole numbers; give such labels.") from error
+def _typed(labels: list[str], classes: Sequence[Any]) -> list[Any]:
+    """Return labels that were sent as text in the type of the model's classes, or of all first labels."""
+    kind = type_of(np.array(labels, dtype=object), classes)
+    typed = [of_type(label, kind) for label in labels]
+    if None in typed:
+        raise Refusal(422, f"The classes of this model are {LABEL_TYPES[kind]}s; give such labels.")
+    return typed
 
 
 # ---------------------------------------------------------------------- forms
@@ -232,7 +231,7 @@ def _of_form(kind: str, body: bytes, settings: Settings, known: Known) -> Sample
     if not labels and one_label is not None:
         labels = [one_label] * len(samples.pictures)
     if labels:
-        samples.labels = _with_numbers(labels, known.classes or ["text"])
+        samples.labels = _typed(labels, known.classes or ["text"])
     return samples
 
 

@@ -103,6 +103,18 @@ def test_every_other_change_removes_the_model_of_before(change, folder, monkeypa
     assert not list(folder.glob(".low*"))
 
 
+def test_nothing_of_forgotten_samples_can_be_taken_back_after_the_next_learn(folder):
+    if2net("learn", folder / "low.if2", folder / "high.csv")
+    if2net("forget", folder / "low.if2", folder / "high.csv")
+    with pytest.raises(IF2NetError, match=r"hold the samples that a forget takes out. Use a backup copy"):
+        if2net("undo", folder / "low.if2")
+    forgotten = (folder / "low.if2").read_bytes()
+    if2net("learn", folder / "low.if2", folder / "middle.csv")
+    assert [path.read_bytes() for path in folder.glob(".low*")] == [forgotten]
+    if2net("undo", folder / "low.if2")
+    assert (folder / "low.if2").read_bytes() == forgotten
+
+
 def test_a_model_that_another_program_has_put_there_is_not_replaced(folder):
     if2net("learn", folder / "low.if2", folder / "high.csv")
     if2net("learn", folder / "other.if2", folder / "high.csv", "--set", "width=60", "--device", "cpu")

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import checked_answer, if2net
+from command_line import checked_answer, if2net, if2net_with_messages
 from processes import Command
 from sklearn.datasets import load_digits
 from typer.testing import CliRunner
@@ -56,6 +56,20 @@ def test_tables_learned_one_by_one_give_the_same_model_as_tables_learned_togethe
     both, one_by_one = load(tmp_path / "both.if2"), load(model)
     np.testing.assert_allclose(both.predict_proba(X), one_by_one.predict_proba(X), atol=1e-3)
     np.testing.assert_array_equal(both.classes_, one_by_one.classes_)
+
+
+def test_a_table_of_one_row_is_learned_and_predicted_and_told_in_the_singular(folder, tmp_path):
+    frame = pd.read_csv(folder / "old.csv")
+    frame.head(1).to_csv(tmp_path / "one.csv", index=False)
+    model = tmp_path / "one.if2"
+    output = if2net("learn", model, tmp_path / "one.csv", *SMALL)
+    assert "Learned 1 sample in" in output
+    assert "has 1 class from 1 sample." in output
+    _, messages = if2net_with_messages("predict", model, tmp_path / "one.csv", "--out", tmp_path / "out.csv")
+    assert "1 prediction is in" in messages
+    if2net("learn", model, folder / "old.csv", "--force")
+    assert "Took back 901 samples." in if2net("undo", model)
+    assert "Forgot 1 sample." in if2net("forget", model, tmp_path / "one.csv")
 
 
 def test_predictions_are_those_of_the_model_as_csv(model, folder, monkeypatch):
@@ -204,6 +218,13 @@ def test_settings_of_an_existing_model_are_refused(model, folder):
     for words in (SMALL, ["--seed", "3"]):
         with pytest.raises(IF2NetError, match="has its settings already"):
             if2net("learn", model, folder / "new.parquet", *words)
+
+
+@pytest.mark.parametrize("words", [["--set", "width=5", "--set", "width=6"], ["--seed", "1", "--set", "seed=2"]])
+def test_a_setting_that_is_given_twice_is_refused(words, folder, tmp_path):
+    with pytest.raises(IF2NetError, match=r"The setting (width|seed) is given twice; give it once\."):
+        if2net("learn", tmp_path / "new.if2", folder / "old.csv", *words)
+    assert not list(tmp_path.iterdir())
 
 
 def test_predictions_that_fail_half_way_leave_the_old_file(model, folder, tmp_path):

@@ -7,6 +7,7 @@ import torch
 from if2net.errors import ConfigurationError
 from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.backbones.network import Network
+from if2net.images.backbones.registry import split
 from if2net.images.extractor import Extractor, Options, load_extractor
 from if2net.images.read import Framing
 
@@ -86,9 +87,25 @@ def test_a_second_backbone_beside_the_first_has_the_same_weight():
     assert both.pretrained_on == "drawings that a program makes"
 
 
-def test_only_backbones_of_if2net_can_be_beside_another():
-    with pytest.raises(ConfigurationError, match="timm:resnet18"):
-        load_extractor("pixels,beside=timm:resnet18")
+@pytest.mark.parametrize("first", ["pixels", "birds.if2"])
+@pytest.mark.parametrize("second", ["timm:resnet18", "trees.if2", "trees.onnx"])
+def test_only_backbones_of_if2net_can_be_beside_another(first, second):
+    name, words = split(f"{first},beside={second}")
+    with pytest.raises(ConfigurationError, match=rf"{second} cannot be beside .*; beside it can be one of .*pixels"):
+        Options.parse(words, {})
+    assert name == first
+
+
+def test_a_wrong_name_beside_a_backbone_gets_a_hint():
+    with pytest.raises(ConfigurationError, match="did you mean 'innate'"):
+        load_extractor("pixels,beside=inate")
+
+
+@pytest.mark.parametrize("words", ["size=8,size=9", "beside=innate,beside=innate-large"])
+def test_an_option_that_is_given_twice_is_refused(words):
+    name = words.partition("=")[0]
+    with pytest.raises(ConfigurationError, match=f"The backbone option {name} is given twice; give it once"):
+        load_extractor(f"pixels,{words}")
 
 
 def test_a_depth_that_the_backbone_does_not_have_is_refused(extractor):

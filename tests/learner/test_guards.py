@@ -46,6 +46,15 @@ def test_a_batch_in_other_units_is_refused_and_changes_nothing(name, how, net, h
     assert torch.equal(net.scores(halves[0][0]), before)
 
 
+def test_single_samples_in_other_units_are_refused_as_a_batch_of_them_is(net, halves):
+    X, y = halves[1]
+    for sample in range(60):
+        with pytest.raises(SuspectInputError, match="times as large as usual"):
+            net.learn(100 * X[sample : sample + 1], y[sample : sample + 1])
+        net.learn(X[sample : sample + 1], y[sample : sample + 1])
+    assert net.samples == len(halves[0][0]) + 60
+
+
 def test_the_error_names_the_columns_how_far_off_they_are_and_the_first_sample(net, halves):
     X, y = halves[1]
     X = X.copy()

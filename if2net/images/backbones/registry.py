@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
 
 from if2net.encoder import INNATE
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, check_once, unknown
 from if2net.images.backbones import efficientnet
 from if2net.images.backbones.base import Backbone
 
@@ -15,6 +16,8 @@ from if2net.images.backbones.base import Backbone
 DEFAULT = "efficientnet-lite0"
 NAMES = (*efficientnet.SIZES, *INNATE, "pixels")
 FILES = (".if2", ".onnx")
+TIMM = "timm:"
+BESIDE = "beside="  # the option that adds another backbone
 OTHERS = "timm:NAME, a backbone file (.if2) or an ONNX file (.onnx)"
 
 
@@ -25,12 +28,37 @@ def split(text: str) -> tuple[str, list[str]]:
     ('birds, trees/resnet.if2', ['pool=2', 'flip=no'])
     """
     parts = text.split(",")
-    end = max((place for place, part in enumerate(parts) if part.endswith(FILES)), default=0) + 1
+    ends = [place for place, part in enumerate(parts) if part.endswith(FILES) and not part.startswith(BESIDE)]
+    end = max(ends, default=0) + 1
     return ",".join(parts[:end]), parts[end:]
+
+
+def values_of(words: Iterable[str]) -> dict[str, str]:
+    """Return the value of each option, as text.
+
+    >>> values_of(["pool=2", "flip=no"])
+    {'pool': '2', 'flip': 'no'}
+    """
+    pairs = [word.partition("=")[::2] for word in words]
+    check_once("backbone option", [name for name, _ in pairs])
+    return dict(pairs)
+
+
+def check_name(name: str, known: Iterable[str] = NAMES) -> None:
+    """Raise an error, without loading anything, if a backbone has none of these names and is no other kind."""
+    if name in known or name.startswith(TIMM) or name.endswith(FILES):
+        return
+    if name == "held-out":
+        raise ConfigurationError(
+            "held-out belongs to scenarios such as cifar100-60/10, which train it on the classes they leave out. "
+            "Train a backbone with `if2net pretrain` and give its file, or choose another backbone."
+        )
+    raise ConfigurationError(f"{unknown('backbone', name, known)} Others: {OTHERS}.")
 
 
 def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
     """Load one of `NAMES`, timm:NAME, or a file. Heavy libraries are imported only where they are needed."""
+    check_name(name)
     if name in efficientnet.SIZES:
         return efficientnet.load(name, device)
     if name in INNATE:
@@ -41,25 +69,17 @@ def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
         from if2net.images.backbones.pixels import Pixels
 
         return Pixels()
-    if name.startswith("timm:"):
+    if name.startswith(TIMM):
         from if2net.images.backbones import timm
 
-        return timm.load(name.removeprefix("timm:"), device)
+        return timm.load(name.removeprefix(TIMM), device)
     if name.endswith(".onnx"):
         from if2net.images.backbones.onnx import OnnxBackbone
 
         return OnnxBackbone(Path(name))
-    if name.endswith(".if2"):
-        from if2net.images.backbones import file
+    from if2net.images.backbones import file
 
-        return file.read(Path(name), device)
-    if name == "held-out":
-        raise ConfigurationError(
-            "held-out belongs to scenarios such as cifar100-60/10, which train it on the classes they leave out. "
-            "Train a backbone with `if2net pretrain` and give its file, or choose another backbone."
-        )
-    error = unknown("backbone", name, NAMES)
-    raise ConfigurationError(f"{error} Others: {OTHERS}.")
+    return file.read(Path(name), device)
 
 
 def licence_of(text: str) -> str | None:
@@ -69,7 +89,7 @@ def licence_of(text: str) -> str | None:
     'Apache-2.0'
     """
     name, words = split(text)
-    besides = [word.removeprefix("beside=") for word in words if word.startswith("beside=")][-1:]  # as in Options
+    besides = [word.removeprefix(BESIDE) for word in words if word.startswith(BESIDE)][-1:]  # old files may have two
     licences = [_licence(one) for one in (name, *besides)]
     return "; ".join(dict.fromkeys(one for one in licences if one is not None)) or None
 

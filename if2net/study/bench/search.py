@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from if2net.errors import ConfigurationError, NumericalError
+from if2net.errors import ConfigurationError, NumericalError, check_once
 from if2net.study.bench import metrics
 from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.protocol import PROTOCOLS
@@ -89,6 +89,7 @@ def parse_grid(pairs: list[str]) -> Grid:
     {'epochs': ['1', '5'], 'step': ['0.5']}
     """
     grid = {}
+    check_once("grid of the setting", [pair.partition("=")[0] for pair in pairs])
     for pair in pairs:
         key, separator, values = pair.partition("=")
         if not separator or not key or not values:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from if2net.config import convert
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, check_once, unknown
 from if2net.files import read_bytes
 from if2net.study.methods import METHODS
 
@@ -56,6 +56,7 @@ def from_command_line(pairs: Iterable[str]) -> Given:
             raise ConfigurationError(f"A setting is written key=value or method.key=value, not {pair!r}.")
         scope, dot, name = key.rpartition(".")
         given.append((scope if dot else None, name, value))
+    check_once("setting", [f"{scope}.{name}" if scope else name for scope, name, _ in given])
     return given
 
 

@@ -62,13 +62,13 @@ def reproduce(
 
     summaries = {entry: experiment.summary for entry, experiment in EXPERIMENTS.items()}
     summaries |= {entry: ablation.summary for entry, ablation in ABLATIONS.items()}
+    if name is not None and name not in summaries:
+        raise unknown("table or figure", name, summaries)
     if list_them or name is None:
         width = max(map(len, summaries))
         lines = [f"{entry:{width}} {summary}" for entry, summary in summaries.items()]
         answer(lines, summaries, as_json=as_json, quiet=quiet)
         return
-    if name not in summaries:
-        raise unknown("table or figure", name, summaries)
     console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     folder = out or Path("out") / name
     chosen_device = str(resolve_device(device))

@@ -16,6 +16,7 @@ from if2net import modelfile
 from if2net.errors import ConfigurationError, InputError, ModelFileError
 from if2net.files import locked
 from if2net.images.backbones.file import KIND
+from if2net.images.backbones.registry import values_of
 from if2net.images.read import Framing
 from if2net.progress import Show
 from if2net.study.data import ImageDataset, Scenario
@@ -23,6 +24,7 @@ from if2net.study.pretraining.preparation import Prepared, backbone_path, file_n
 from if2net.study.pretraining.training import Recipe, held_out_classes, pretrain, recipe_for
 
 NAME = "held-out"
+SEED = "seed="  # the option that chooses one backbone for all seeds
 
 
 def with_seed(scenario: Scenario, seed: int) -> Scenario:
@@ -35,7 +37,9 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
     name, *options = (scenario.backbone or "").split(",")
     if name != NAME:
         return scenario
-    return replace(scenario, backbone=",".join([NAME, f"seed={seed}", *options]))
+    if any(word.startswith(SEED) for word in options):
+        return scenario
+    return replace(scenario, backbone=",".join([NAME, f"{SEED}{seed}", *options]))
 
 
 def prepare(
@@ -48,14 +52,14 @@ def prepare(
 ) -> Prepared:
     """Return the scenario with the backbone file of a seed, and the images that could not be used."""
     _, *options = str(scenario.backbone).split(",")
-    chosen = [word for word in options if word.startswith("seed=")]
+    chosen = values_of(options).get("seed")
     images = images_of(scenario, folder)
     count = len(images.classes) - scenario.classes
-    recipe = recipe_for(scenario.dataset, _seed(chosen[-1]) if chosen else seed)
+    recipe = recipe_for(scenario.dataset, seed if chosen is None else _seed(chosen))
     path = backbone_path(images, file_name(images.name, count, recipe.seed))
     with locked(path):  # a second process waits for the training instead of repeating it
         left_out = train(images, count, recipe, path, device=device, show=show)
-    backbone = ",".join([str(path), *(word for word in options if word not in chosen)])
+    backbone = ",".join([str(path), *(word for word in options if not word.startswith(SEED))])
     return Prepared(replace(scenario, backbone=backbone), left_out or {})
 
 
@@ -98,8 +102,7 @@ def _names(images: ImageDataset, chosen: list[int]) -> list[str]:
     return [images.classes[number] for number in chosen]
 
 
-def _seed(option: str) -> int:
-    text = option.removeprefix("seed=")
+def _seed(text: str) -> int:
     if not text.isdecimal():
         raise ConfigurationError(f"The option seed of {NAME} takes a whole number of at least 0, not {text!r}.")
     return int(text)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 
 from if2net.errors import ConfigurationError
+from if2net.images.backbones import registry
 from if2net.images.extractor import Options
 from if2net.progress import Show
 from if2net.study.data import Scenario
@@ -48,12 +49,15 @@ def prepare(
     show: Show | None = None,
 ) -> Prepared:
     """Return the scenario with the backbone file of a seed, and the images that could not be used."""
+    if scenario.backbone is None:
+        return Prepared(scenario)
+    name, options = registry.split(scenario.backbone)
+    registry.check_name(name, (*registry.NAMES, *NAMES))
     if not is_per_seed(scenario):
         return Prepared(scenario)
-    _, *options = str(scenario.backbone).split(",")
-    # Raises an error for a wrong option before the training. The seed is an option of `held_out`.
-    Options.parse([word for word in options if not word.startswith("seed=")], {})
-    maker = adapted if _name(scenario) in adapted.NAMES else held_out
+    maker = adapted if name in adapted.NAMES else held_out
+    # A wrong option is an error before the training, not after it. The seed is an option of `held_out`.
+    Options.parse([word for word in options if maker is adapted or not word.startswith(held_out.SEED)], {})
     return maker.prepare(scenario, seed, folder, device=device, show=show)
 
 

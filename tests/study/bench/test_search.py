@@ -6,7 +6,7 @@ import pytest
 
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.bench.rows import Loader
-from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, proposals, search
+from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, parse_grid, proposals, search
 from if2net.study.bench.settings import from_command_line
 from if2net.study.data import parse_scenario
 from if2net.study.methods.if2net import IF2NetMethod
@@ -42,6 +42,11 @@ def fragile(monkeypatch):
         learn(self, X, y)
 
     monkeypatch.setattr(IF2NetMethod, "learn", failing)
+
+
+def test_a_grid_of_the_same_setting_twice_is_refused():
+    with pytest.raises(ConfigurationError, match="grid of the setting epochs is given twice"):
+        parse_grid(["epochs=1,2", "step=1", "epochs=3"])
 
 
 def test_the_best_has_the_highest_accuracy(loader, tmp_path):

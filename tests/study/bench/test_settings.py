@@ -34,6 +34,8 @@ def test_a_shared_key_reaches_every_method_that_knows_it():
         (["rule=analytical"], "did you mean 'analytic'"),
         (["tweaked=perhaps"], "takes a bool"),
         (["seed=3"], "no setting 'seed'"),
+        (["width=5", "width=6"], "setting width is given twice"),
+        (["if2net.width=5", "if2net.width=6"], r"setting if2net\.width is given twice"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_advice(pairs, message):

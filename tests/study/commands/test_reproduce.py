@@ -41,6 +41,12 @@ def test_the_innate_encoder_is_measured_part_by_part(innate, coloured, own_cache
     assert (out / "tasks.svg").exists()
 
 
+def test_a_wrong_name_is_refused_with_the_list_too():
+    with pytest.raises(ConfigurationError, match="did you mean 'innate"):
+        if2net("reproduce", "innat", "--list")
+    assert "innate" in if2net("reproduce", "--list")
+
+
 def test_an_unknown_part_offers_the_close_ones(tmp_path):
     with pytest.raises(ConfigurationError, match="did you mean 'mnist-10-5-innate'"):
         if2net("reproduce", "innate", "--part", "mnist-10-5-inate", "--out", tmp_path / "out")

@@ -109,15 +109,35 @@ def test_tune_refuses_it_before_the_training(folder, tmp_path, monkeypatch):
         if2net(*words)
 
 
-@pytest.mark.parametrize("backbone", ["innate-adapted,beside=nothing", "innate-adapted,wide=2", "held-out,pool=0"])
+WRONG_OPTIONS = {
+    "innate-adapted,beside=nothing": "no backbone 'nothing'",
+    "innate-adapted,wide=2": "no option .* 'wide'",
+    "innate-adapted,seed=2": "no option .* 'seed'",
+    "held-out,pool=0": "option pool",
+    "held-out,beside=innate,beside=pixels": "option beside is given twice",
+    "held-out,beside=birds.if2": r"birds\.if2 cannot be beside another backbone",
+}
+
+
+@pytest.mark.parametrize("backbone", WRONG_OPTIONS)
 def test_a_wrong_option_is_refused_before_the_training(backbone, folder, monkeypatch):
     for maker in (adapted, held_out):
         monkeypatch.setattr(maker, "prepare", lambda *_, **__: pytest.fail("the training began"))
-    with pytest.raises(ConfigurationError, match=r"no backbone 'nothing'|no option .* 'wide'|option pool"):
+    with pytest.raises(ConfigurationError, match=WRONG_OPTIONS[backbone]):
         per_seed.resolved(parse_scenario(f"cifar10-4/2@{backbone}"), 0, folder)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("innate-adaptd", "innate-adapted"), ("held-ot", "held-out"), ("inate", "innate")]
+)
+def test_a_misspelt_backbone_of_a_scenario_gets_a_hint(wrong, right, folder):
+    with pytest.raises(ConfigurationError, match=f"did you mean '{right}'"):
+        per_seed.resolved(parse_scenario(f"cifar10-4/2@{wrong},flip=no"), 0, folder)
 
 
 def test_the_seed_of_a_search_is_no_wrong_option(folder, monkeypatch):
     monkeypatch.setattr(held_out, "prepare", lambda scenario, *_, **__: Prepared(scenario))
     scenario = per_seed.for_search(parse_scenario("cifar10-4/2@held-out,pool=1"))
     assert per_seed.resolved(scenario, 0, folder).backbone == "held-out,seed=0,pool=1"
+    chosen = parse_scenario("cifar10-4/2@held-out,seed=3")
+    assert per_seed.for_search(chosen) == chosen

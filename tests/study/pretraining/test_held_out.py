@@ -181,6 +181,11 @@ def test_a_class_without_readable_images_is_an_error(five_colours, tmp_path):
     assert not list(tmp_path.rglob("*.if2*"))
 
 
+def test_a_seed_that_is_given_twice_is_refused(five_colours):
+    with pytest.raises(ConfigurationError, match="option seed is given twice"):
+        resolved(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=1,seed=2"), 0)
+
+
 def test_a_seed_that_is_not_a_number_is_refused(five_colours):
     with pytest.raises(ConfigurationError, match="whole number of at least 0, not 'one'"):
         resolved(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=one"), 0)
