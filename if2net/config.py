@@ -45,7 +45,7 @@ class Config:
     # The innate encoders.
     image_shape: str | None = None  # of flat rows that are pictures, such as 28x28 or 32x32x3
     # Whether a picture is learned and predicted together with its mirror image. None: colour pictures are, and grey
-    # ones, which are often of writing, are not (results/innate/h200.jsonl has both on held-back training pictures).
+    # ones, which are often of writing, are not (results/innate/rows.jsonl has both on held-back training pictures).
     flips: bool | None = None
     # Algorithm 1. None means the value of the preset.
     # Nodes of the last hidden layer; by the number of inputs when None. For the innate encoders, random nodes beside

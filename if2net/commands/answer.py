@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
 QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print errors, and the JSON object, but nothing else.")
+    bool, typer.Option("--quiet", "-q", help="Print only errors, predictions and JSON.")
 ]
 
 

@@ -20,7 +20,7 @@ TOKENS = {"write": "IF2NET_WRITE_TOKEN", "read": "IF2NET_READ_TOKEN"}
 
 def serve(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2; begins empty if missing.")
+        Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2; a new model if missing.")
     ],
     host: Annotated[
         str, typer.Option(help="Address to listen at; 0.0.0.0 is all of this machine.", rich_help_panel=ACCESS)

@@ -14,8 +14,8 @@ all samples (the relative Mahalanobis distance of Ren et al., 2021):
 leaves out the many directions that do not tell the classes apart, in which every new sample is far away. γ < 1 keeps
 a little of them, for samples that are unlike everything learned.
 
-With u = v − μ, Δ = (μ_c − μ) and the shares π of the
-classes, T = Σ + ΔΠΔᵀ, so that for z = ΔᵀΣ⁻¹u and K = ΔᵀΣ⁻¹Δ
+With u = v − μ, Δ = (μ_c − μ) and the shares π of the classes, T = Σ + ΔΠΔᵀ, so that for z = ΔᵀΣ⁻¹u and
+K = ΔᵀΣ⁻¹Δ
 
     d(v) = (1 − γ) uᵀΣ⁻¹u + γ zᵀ(Π⁻¹ + K)⁻¹z + min_c (K_cc − 2z_c).
 

@@ -69,7 +69,7 @@ def table(results: Measurements) -> str:
     ]
     return "\n\n".join(
         [
-            f"{results.scenario}, agnostic, {PER_CLASS:,} training samples a class, {results.seeds}.",
+            f"{results.scenario}, agnostic, {PER_CLASS:,} training samples per class, {results.seeds}.",
             markdown(["ingredient", "change", *(f"ACC, points: {rule}" for rule in SHOWN)], worth, words=2),
             markdown([*FACTORS, "ACC %", "BWT"], cells, words=len(FACTORS)),
         ]

@@ -62,7 +62,7 @@ def table(results: Measurements) -> str:
         rows.append([f"({entry.cell}) {CASES[entry.cell]}", protocol, *numbers])
     headings = ["case", "protocol", *(step.replace("after", "after task") for step in steps)]
     headings += ["growth", "newest task alone"]
-    note = f"{results.scenario}, {SAMPLES:,} samples a task, {results.seeds}."
+    note = f"{results.scenario}, {SAMPLES:,} samples per task, {results.seeds}."
     return f"{note}\n\n{markdown(headings, rows, words=2)}"
 
 

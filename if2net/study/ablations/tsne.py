@@ -72,7 +72,7 @@ def table(results: Measurements) -> str:
         [entry.cell, entry.text("same_class", 1, 100), entry.text("same_task", 1, 100)] for entry in results.summary
     ]
     headings = ["representation", "neighbours of the same class %", "of the same task %"]
-    note = f"{results.scenario}, {PER_CLASS} training samples a class, {NEIGHBOURS} nearest neighbours"
+    note = f"{results.scenario}, {PER_CLASS} training samples per class, {NEIGHBOURS} nearest neighbours"
     return f"{note} in the space itself, {results.seeds}.\n\n{markdown(headings, rows)}"
 
 

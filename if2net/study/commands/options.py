@@ -20,7 +20,11 @@ SetOption = Annotated[
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="TOML file of settings. --set has priority.")]
 JobsOption = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of runs at the same time, one process each. Default: one per core, at most 4."),
+    typer.Option(
+        min=1,
+        help="Number of runs at the same time, one process each. Default: up to 4 on a CPU for methods that train a "
+        "network, otherwise 1.",
+    ),
 ]
 # How the files begin that show that a folder holds results.
 OURS = {
