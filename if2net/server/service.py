@@ -396,7 +396,7 @@ class Service:
         self.published = Published.of(self._net, version, self._wants_novelty)
 
     def _new(self) -> IF2Net:
-        # The first pictures are often of one class, whose scale would not suit the next ones: results/image_scales.py.
+        # The first pictures are often of one class, whose scale would not suit the next (results/image_scales.py).
         settings = {} if self.settings.rows else {**IMAGE_SETTINGS, "standardise": "none"}
         net = IF2Net(Config.of(**settings, device=self.settings.device))
         self._find_backbone(net)
