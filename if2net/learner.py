@@ -23,7 +23,6 @@ import torch
 from torch import Tensor
 
 from if2net import contents, forks, guards, inputs, modelfile, pictures, rounding
-from if2net.accelerate.streaming import Samples, Streamed, block_rows, check, worth_streaming
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
 from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
@@ -35,6 +34,7 @@ from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
+from if2net.samples import Samples, Streamed, block_rows, check, worth_streaming
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
