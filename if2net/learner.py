@@ -35,6 +35,7 @@ from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
 from if2net.samples import Samples, Streamed, block_rows, check, worth_streaming
+from if2net.sparse_rows import SparseRows
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -65,6 +66,16 @@ class Solution:
     times_beta: RowwiseFactor  # V ↦ Vβ, with the columns in the order of `classes`
     temperature: float | None = None  # fitted when probabilities are first asked for
     novelty: Novelty | None = None  # derived when it is first asked for
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples to learn or to forget: checked, on the device, and without those of weight zero."""
+
+    X: Samples
+    y: np.ndarray
+    weights: Tensor | None  # None where all of them are 1
+    config: Config  # the settings of the learner, with an encoder for these samples
 
 
 @dataclass(frozen=True)
@@ -167,47 +178,43 @@ class IF2Net:
         """
         with self._lock:
             self._check_learns()
-            config = self.config
-            try:
-                if inputs.is_batches(X, y):
-                    if sample_weight is not None:
-                        raise InputError("Batches have their own weights: give (X, y, sample_weight) batches as X.")
-                    self._learn_batches(X, report)
-                elif y is None:
-                    raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
-                else:
-                    self._learn_samples(*self._stream_with(X, y, sample_weight), report)
-            finally:
-                if self.encoder is None:  # the samples could not be used: another encoder may suit the next ones
-                    self.config = config
+            if inputs.is_batches(X, y):
+                if sample_weight is not None:
+                    raise InputError("Batches have their own weights: give (X, y, sample_weight) batches as X.")
+                self._learn_batches(X, report)
+            elif y is None:
+                raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
+            else:
+                self._learn_batch(self._batch(X, y, sample_weight), report)
         return self
 
-    def _learn_samples(
-        self, X: Samples, y: np.ndarray, weights: Tensor | None = None, report: Report | None = None
-    ) -> None:
+    def _learn_batch(self, batch: Batch, report: Report | None) -> None:
         before = self._state
-        encoder = before.encoder or self._started_encoder(X, weights)
+        X, encoder = batch.X, before.encoder
+        if encoder is None:
+            encoder, X = self._started_encoder(batch)
         after = replace(
             before,
-            labels=before.labels.extended(y),
+            labels=before.labels.extended(batch.y),
             encoder=encoder,
             tasks=before.tasks + 1,
             identity=before.identity or uuid.uuid4().hex,
         )
-        if isinstance(X, Streamed):
-            X.looks_good = lambda block: _looks_good(block, encoder, self.check_inputs)
-            X.explain = lambda block: self._check_size(self._samples(block, encoder), encoder)
-        else:
-            self._check_size(X, encoder)
+        if self.check_inputs:
+            X = self._usual(X, encoder)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 check(X)
             after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))))
 
-        task, members = self._task(X, y, weights, after)
+        task, members = self._task(replace(batch, X=X), after)
 
         def commit(decision: DecisionLayer) -> None:
-            self._replace(after, decision=decision, members=before.members + members.cpu())
+            with uninterrupted():
+                if before.encoder is None:
+                    chosen = batch.config
+                    self.config = replace(self.config, encoder=chosen.encoder, image_shape=chosen.image_shape)
+                self._replace(after, decision=decision, members=before.members + members.cpu())
 
         (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
         self._warn_if_repeated(before.members)
@@ -215,13 +222,13 @@ class IF2Net:
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches in another learner, and merge it when all of them have been learned."""
         if not self._can_stream(batches):
-            self._learn_samples(*self._gathered(batches), None, report)
+            self._learn_batch(self._gathered(batches), report)
             return
         aside = self._learner_beside()
         if not aside.tweaks and iter(batches) is not batches:
             aside._start_from_batches(batches)
         for X, y, weights in inputs.batches(batches):
-            aside._learn_samples(*aside._stream_with(X, y, weights), report)
+            aside._learn_batch(aside._batch(X, y, weights), report)
         members = aside._state.members - self._state.members
         aside._state = replace(aside._state, tasks=1, identity=None, members=members)
         self._merge(aside)
@@ -240,17 +247,21 @@ class IF2Net:
         name = "wide" if self.config.encoder == "auto" else self.config.encoder
         return name in PRESETS and encoder_config(name, 1, **self.config.encoder_overrides()).tweaked
 
-    def _gathered(self, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:
+    def _gathered(self, batches: Iterable[Any]) -> Batch:
+        """Return all batches as one, with the samples repeated as often as their weights say."""
         tensors: list[Tensor] = []
         labels: list[np.ndarray] = []
-        known = self.labels
+        config, known = self.config, self.labels
         for X, y, weights in inputs.batches(batches):
-            tensor = self._samples(X, features=tensors[0].shape[1] if tensors else None)
+            rows, config = self._rows(X, config, tensors[0].shape[1] if tensors else None)
+            tensor = self._tensor(rows)
+            if self.encoder is not None:
+                self.encoder.check(tensor)
             some = self._places(weights, len(tensor))
             tensors.append(tensor[some])
             labels.append(inputs.labels(y, len(tensor))[some])
             known = known.extended(labels[-1])  # finds labels that cannot be sorted together
-        return torch.cat(tensors), np.concatenate(labels)
+        return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
 
     def _learner_beside(self) -> IF2Net:
         """Return a learner without samples that has the classes and members, to check new ones."""
@@ -260,14 +271,17 @@ class IF2Net:
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
-        encoder = self._started_encoder(*self._stream_with(*next(inputs.batches(batches)))[::2])
+        first = self._batch(*next(inputs.batches(batches)))
+        encoder, _ = self._started_encoder(first)
 
         def samples() -> Iterator[Tensor]:
             for X, _, weights in inputs.batches(batches):
-                tensor = self._samples(X, encoder)
+                tensor = self._tensor(self._rows(X, first.config, encoder.inputs)[0])
+                encoder.check(tensor)
                 yield tensor[self._places(weights, len(tensor))]
 
         tweak = encoder.tweak(inputs.Repeatable(samples))
+        self.config = first.config
         self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
 
     # ------------------------------------------------------------------ renaming, forgetting and merging
@@ -311,16 +325,17 @@ class IF2Net:
         with self._lock:
             self._check_exact("forget exactly")
             before, decision = self._state, self._learned("there is nothing to forget")
-            samples, labels, weights = self._stream_with(X, y, sample_weight)
-            check(samples)
-            self._check_learned(decision, before.labels.columns(labels))
-            task, members = self._task(samples, labels, weights, before)
+            batch = self._batch(X, y, sample_weight)
+            check(batch.X)
+            self._check_learned(decision, before.labels.columns(batch.y))
+            task, members = self._task(batch, before)
 
             def check_members() -> None:
+                count = len(batch.y)
                 unknown = int((members.cpu() - before.members).clamp(min=0).sum())
                 if unknown:
                     raise InputError(
-                        f"At least {unknown} of these {len(labels)} samples were never learned with these labels and "
+                        f"At least {unknown} of these {count} samples were never learned with these labels and "
                         "weights, or have been forgotten already. Give only samples that are still learned; nothing "
                         "has changed."
                     )
@@ -451,7 +466,7 @@ class IF2Net:
         assert other.encoder is not None
         theirs = other.frozen_tensors()
         ours = self.frozen_tensors() if self.encoder is not None else theirs
-        encoder = self.encoder or IF2Net(self._with_encoder_of(other))._new_encoder(other.encoder.inputs)
+        encoder = self.encoder or _new_encoder(self._with_encoder_of(other), other.encoder.inputs)
         same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
         if not same or not all(_equal(ours[name], theirs[name]) for name in ours):
             raise InputError(
@@ -593,7 +608,7 @@ class IF2Net:
     ) -> Tensor:
         """Return function(V), computed block by block; `function` maps each row by itself."""
         assert self.encoder is not None
-        samples = self._stream(X)
+        samples = self._samples(self._rows(X, self.config)[0])
         encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
         result = rowwise(lambda block: function(encode(block)), samples)
         check(samples)
@@ -780,7 +795,7 @@ class IF2Net:
         features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
             raise ModelFileError("The tensor encoder.mean is missing or empty.")
-        encoder = self._new_encoder(features)
+        encoder = _new_encoder(self.config, features)
         layers = encoder.config.layer_shapes(features) if encoder.config.tweaked else []
         count = tasks if self.config.representation == "per-task" else 1
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
@@ -897,13 +912,6 @@ class IF2Net:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
 
-    def _new_encoder(self, features: int) -> Encoder:
-        if self.config.shape is not None:
-            settings = self.config
-            return InnateEncoder(InnateConfig.of(settings.encoder, self.config.shape, settings.flips, settings.width))
-        config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
-        return DenseEncoder(config, self.config.seed)
-
     def _with_encoder_of(self, other: IF2Net) -> Config:
         """Return the settings, with the encoder of the other learner where this one has not chosen its own."""
         if self.encoder is not None or self.config.encoder != "auto":
@@ -913,59 +921,80 @@ class IF2Net:
         width = theirs.width if self.config.width is None else self.config.width
         return replace(self.config, **given, width=width)
 
-    def _started_encoder(self, X: Samples, weights: Tensor | None = None) -> Encoder:
-        """Return a new encoder, frozen with the scale of X."""
-        if self.config.shape is not None:
-            pictures.check_shape(X.shape[1], self.config.shape)
-        encoder = self._new_encoder(X.shape[1])
-        source = X.source if isinstance(X, Streamed) else X
+    def _started_encoder(self, batch: Batch) -> tuple[Encoder, Samples]:
+        """Return a new encoder, frozen with the scale of the batch, and the samples, checked by it."""
+        X, weights, config = batch.X, batch.weights, batch.config
+        if config.shape is not None:
+            pictures.check_shape(X.shape[1], config.shape)
+        encoder = _new_encoder(config, X.shape[1])
         some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
-        encoder.start(self._samples(source[some]), None if weights is None else weights[some])
-        if isinstance(X, Tensor):
-            encoder.check(X)
-        return encoder
+        first = self._tensor(X.source[some]) if isinstance(X, Streamed) else X[some]
+        encoder.start(first, None if weights is None else weights[some])
+        return encoder, self._fitting(X, encoder)
 
     def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
         rule = RULES[self.config.rule]
         return rule(encoder.width, self.config.rule_config(), self.config.torch_dtype, self._device)
 
-    def _samples(self, X: Any, encoder: Encoder | None = None, features: int | None = None) -> Tensor:
-        """Return X as a tensor on the device, or raise an error that says why it cannot be used."""
-        encoder = encoder or self.encoder
-        features = features if encoder is None else encoder.inputs
-        tensor = inputs.samples(self._rows(X), self.config.torch_dtype, self._device, features)
-        if encoder is not None:
-            encoder.check(tensor)
-        return tensor
-
-    def _check_size(self, X: Tensor, encoder: Encoder) -> None:
-        if self.check_inputs:
-            guards.check_size(X, encoder, self.feature_names)
-
-    def _rows(self, X: Any) -> Any:
-        """Return pictures as rows, and anything else as it is. The first samples decide on the encoder."""
-        rows, shape = pictures.as_rows(X)
-        if self.encoder is None:
-            self.config = self.config.for_samples(shape)
-        if shape is not None and self.config.shape not in (None, shape):
-            raise InputError(
-                f"These pictures are {pictures.format_shape(shape)}, but this learner takes pictures of "
-                f"{self.config.image_shape}; resize them, or start a new learner."
-            )
-        return rows
-
-    def _stream_with(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, np.ndarray, Tensor | None]:
-        """Return samples, labels and weights, without samples of weight zero. There are no weights if all are 1."""
-        rows = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """Return samples, labels and weights as users give them as a batch, or raise an error."""
+        rows, config = self._rows(X, self.config)
         labels, weights = inputs.labels(y, len(rows)), inputs.weights(sample_weight, len(rows))
         if weights is None:
-            return self._stream(rows), labels, None
+            return Batch(self._samples(rows), labels, None, config)
         some, left = self._weighed(weights, len(rows))
-        return (
-            self._stream(rows, some),
+        return Batch(
+            self._samples(rows[torch.from_numpy(some)]),
             labels[some],
             None if left is None else torch.from_numpy(left).to(self._device),
+            config,
         )
+
+    def _rows(self, X: Any, config: Config, features: int | None = None) -> tuple[Tensor | SparseRows, Config]:
+        """Return X as a matrix, with pictures as rows, and the settings. The first samples decide on the encoder."""
+        rows, shape = pictures.as_rows(X)
+        if self.encoder is None:
+            config = config.for_samples(shape)
+        if shape is not None and config.shape not in (None, shape):
+            raise InputError(
+                f"These pictures are {pictures.format_shape(shape)}, but this learner takes pictures of "
+                f"{config.image_shape}; resize them, or start a new learner."
+            )
+        return inputs.matrix(rows, features if self.encoder is None else self.encoder.inputs), config
+
+    def _samples(self, rows: Tensor | SparseRows) -> Samples:
+        """Return a matrix as samples that are finite and fit the encoder, if there is one.
+
+        Sparse rows, and on a GPU long data, are read block by block, and `check` comes after the last block.
+        """
+        forks.use_one_thread_in_a_child()
+        X: Samples
+        if worth_streaming(rows, self._device):
+            X = Streamed(rows, self.config.torch_dtype, self._device, inputs.finite, self._tensor)
+        else:
+            X = self._tensor(rows)
+        return X if self.encoder is None else self._fitting(X, self.encoder)
+
+    def _tensor(self, rows: Tensor | SparseRows) -> Tensor:
+        return inputs.tensor(rows, self.config.torch_dtype, self._device)
+
+    def _fitting(self, X: Samples, encoder: Encoder) -> Samples:
+        """Return samples that are checked for values that the encoder cannot take."""
+        if isinstance(X, Streamed):
+            return X.also(encoder.fits, lambda part: encoder.check(self._tensor(part)))
+        encoder.check(X)
+        return X
+
+    def _usual(self, X: Samples, encoder: Encoder) -> Samples:
+        """Return samples that are checked for values far larger than the first data."""
+        names = self.feature_names
+        if isinstance(X, Streamed):
+            return X.also(
+                lambda block: guards.looks_usual(block, encoder),
+                lambda part: guards.check_size(self._tensor(part), encoder, names),
+            )
+        guards.check_size(X, encoder, names)
+        return X
 
     def _places(self, sample_weight: Any, count: int) -> np.ndarray:
         """Return the places of the samples of a batch to learn, where samples are repeated."""
@@ -983,31 +1012,12 @@ class IF2Net:
         some = np.flatnonzero(weights)
         return some, None if (weights[some] == 1).all() else weights[some]
 
-    def _stream(self, X: Any, some: np.ndarray | None = None) -> Samples:
-        """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block.
-
-        `some` are the places of the samples to take.
-        """
-        forks.use_one_thread_in_a_child()
-        matrix = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
-        if some is not None:
-            matrix = matrix[torch.from_numpy(some)]
-        if not worth_streaming(matrix, self._device):
-            return self._samples(matrix)
-        encoder = self.encoder
-        return Streamed(
-            matrix,
-            self.config.torch_dtype,
-            self._device,
-            lambda block: _looks_good(block, encoder),
-            lambda block: self._samples(block, encoder),
-        )
-
-    def _task(self, X: Samples, y: np.ndarray, weights: Tensor | None, state: State) -> tuple[Task, Tensor]:
-        """Return samples, their labels and their weights as a task for the decision layer.
+    def _task(self, batch: Batch, state: State) -> tuple[Task, Tensor]:
+        """Return a batch as a task for the decision layer.
 
         The table of its members comes with it. It is complete after each iteration over the blocks.
         """
+        X, y, weights = batch.X, batch.y, batch.weights
         encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
         assert encoder is not None
         prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
@@ -1026,6 +1036,12 @@ class IF2Net:
                 yield encode(block), its_columns, held_out(contents, share), its_weights
 
         return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
+
+
+def _new_encoder(config: Config, features: int) -> Encoder:
+    if config.shape is not None:
+        return InnateEncoder(InnateConfig.of(config.encoder, config.shape, config.flips, config.width))
+    return DenseEncoder(encoder_config(config.encoder, features, **config.encoder_overrides()), config.seed)
 
 
 def _check_header(header: dict[str, Any]) -> None:
@@ -1053,16 +1069,6 @@ def _check_header(header: dict[str, Any]) -> None:
     for key, is_right in right.items():
         if not is_right:
             raise ModelFileError(f"The field {key!r} of its header is missing or wrong.")
-
-
-def _looks_good(X: Tensor, encoder: Encoder | None, check_size: bool = False) -> Tensor:
-    """Return, as a tensor on the device, whether X passes the checks of `IF2Net._samples`, and that of its size."""
-    good = inputs.finite(X)
-    if encoder is not None:
-        good = good & encoder.fits(X)
-        if check_size:
-            good = good & guards.looks_usual(X, encoder)
-    return good
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

@@ -65,6 +65,18 @@ class Streamed:
     def shape(self) -> torch.Size:
         return self.source.shape
 
+    def also(self, looks_good: Callable[[Tensor], Tensor], explain: Callable[[Tensor], object]) -> Streamed:
+        """Return the same samples with a further check, after those that they have."""
+
+        def both_look_good(block: Tensor) -> Tensor:
+            return self.looks_good(block) & looks_good(block)
+
+        def explain_both(part: Tensor) -> None:
+            self.explain(part)
+            explain(part)
+
+        return Streamed(self.source, self.dtype, self.device, both_look_good, explain_both)
+
     def split(self, rows: int) -> Iterable[Tensor]:
         """Return an iterable over blocks of `rows` rows on the device, which can be iterated over repeatedly."""
         return Repeatable(lambda: self._blocks(rows))

@@ -66,7 +66,7 @@ def test_truth_values_are_zeros_and_ones(new_learner):
 
 
 def test_large_unsigned_integers_stay_positive():
-    X = inputs.samples(np.array([[2**63 + 2**40]], dtype=np.uint64), torch.float64, "cpu")
+    X = inputs.tensor(inputs.matrix(np.array([[2**63 + 2**40]], dtype=np.uint64)), torch.float64, "cpu")
     assert float(X) == 2**63 + 2**40
 
 
