@@ -17,10 +17,11 @@ from if2net.commands.answer import drop, printable
 from if2net.commands.evaluate import evaluate
 from if2net.commands.export import export
 from if2net.commands.forget import forget
+from if2net.commands.fork import fork
 from if2net.commands.info import info
 from if2net.commands.innate import innate
 from if2net.commands.learn import learn
-from if2net.commands.merge_models import fork, merge_models
+from if2net.commands.merge_models import merge_models
 from if2net.commands.predict import predict
 from if2net.commands.rename import rename
 from if2net.commands.serve import serve
@@ -172,7 +173,8 @@ for panel, commands in PANELS.items():
     for command in commands:
         example = f"Example: {EXAMPLES[command]}" if command in EXAMPLES else None
         app.command(rich_help_panel=panel, epilog=example)(command)
-app.add_typer(innate, rich_help_panel="The study")
+# A group of its own: it makes a part of the product again, changes no model, and is not part of the study.
+app.add_typer(innate, rich_help_panel="The innate encoder")
 
 
 def main() -> None:

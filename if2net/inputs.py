@@ -21,39 +21,38 @@ MOST_REPEATED = 100
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
-def samples(X: Any, dtype: torch.dtype, device: torch.device | str, features: int | None = None) -> Tensor:
-    """Return X as a finite tensor of shape (samples, features)."""
-    tensor = matrix(X, features)
-    tensor = tensor.dense() if isinstance(tensor, SparseRows) else tensor
-    converted = tensor.to(device=device, dtype=dtype)
-    if not bool(finite(converted)):
-        finite_before = not tensor.is_floating_point() or bool(finite(tensor))
-        reason = f"a value too large for {dtype}" if finite_before else "NaN or infinity"
-        raise InputError(
-            f"X contains {reason}; remove or fill in these values (for example with "
-            "sklearn.impute.SimpleImputer) before learning or predicting."
-        )
-    return converted
-
-
 def matrix(X: Any, features: int | None = None) -> Tensor | SparseRows:
     """Return X as a matrix of shape (samples, features), on its own device and in its own precision."""
-    tensor = _as_matrix(X)
-    dimensions = len(tensor.shape)
+    rows = _as_matrix(X)
+    dimensions = len(rows.shape)
     if dimensions != 2:
         hint = " Reshape a single sample with X.reshape(1, -1)." if dimensions == 1 else ""
         raise InputError(
             f"X must have two dimensions, samples × features, but it has {dimensions}.{hint} "
             "Images are flattened with X.reshape(len(X), -1)."
         )
-    if tensor.shape[0] == 0 or tensor.shape[1] == 0:
-        raise InputError(f"X is empty (shape {tuple(tensor.shape)}); give at least one sample and one feature.")
-    if features is not None and tensor.shape[1] != features:
+    if rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise InputError(f"X is empty (shape {tuple(rows.shape)}); give at least one sample and one feature.")
+    if features is not None and rows.shape[1] != features:
         raise InputError(
-            f"X has {tensor.shape[1]} features, but this learner has learned from {features}; "
+            f"X has {rows.shape[1]} features, but this learner has learned from {features}; "
             "give the same features in the same order, or start a new learner."
         )
-    return tensor
+    return rows
+
+
+def tensor(X: Tensor | SparseRows, dtype: torch.dtype, device: torch.device | str) -> Tensor:
+    """Return a matrix as a finite tensor on the device."""
+    dense = X.dense() if isinstance(X, SparseRows) else X
+    converted = dense.to(device=device, dtype=dtype)
+    if not bool(finite(converted)):
+        finite_before = not dense.is_floating_point() or bool(finite(dense))
+        reason = f"a value too large for {dtype}" if finite_before else "NaN or infinity"
+        raise InputError(
+            f"X contains {reason}; remove or fill in these values (for example with "
+            "sklearn.impute.SimpleImputer) before learning or predicting."
+        )
+    return converted
 
 
 def numbers(X: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """IF2Net: an encoder and a decision layer, with the data that goes through them.
 
-Read it from top to bottom. Learning validates its input once, encodes it block by block, counts the blocks, and
-replaces the learner's state in one assignment. Predicting works on an immutable solution of that state.
+Read it from top to bottom. Learning validates its input once (`Batch`), encodes it block by block, counts the blocks,
+and replaces the learner's `State` in one assignment. Predicting works on an immutable `Solution` of that state.
 `IF2NetClassifier` wraps this class in scikit-learn's conventions.
 """
 
@@ -23,7 +23,6 @@ import torch
 from torch import Tensor
 
 from if2net import contents, forks, guards, inputs, modelfile, pictures, rounding
-from if2net.accelerate.streaming import Samples, Streamed, block_rows, check, worth_streaming
 from if2net.config import Config, resolve_device
 from if2net.contents import Part
 from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
@@ -35,6 +34,8 @@ from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
+from if2net.samples import Samples, Streamed, block_rows, check, worth_streaming
+from if2net.sparse_rows import SparseRows
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -58,16 +59,6 @@ NO_LABELS = Labels()
 
 
 @dataclass(frozen=True)
-class Solution:
-    """What predicting needs. It never changes, so that other threads can use it while the learner learns."""
-
-    classes: np.ndarray  # sorted
-    times_beta: RowwiseFactor  # V ↦ Vβ, with the columns in the order of `classes`
-    temperature: float | None = None  # fitted when probabilities are first asked for
-    novelty: Novelty | None = None  # derived when it is first asked for
-
-
-@dataclass(frozen=True)
 class State:
     """Everything that a learner has learned. Each change replaces it as a whole."""
 
@@ -84,6 +75,26 @@ class State:
     @property
     def identities(self) -> frozenset[str]:
         return self.merged if self.identity is None else self.merged | {self.identity}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What predicting needs. It never changes, so that other threads can use it while the learner learns."""
+
+    classes: np.ndarray  # sorted
+    times_beta: RowwiseFactor  # V ↦ Vβ, with the columns in the order of `classes`
+    temperature: float | None = None  # fitted when probabilities are first asked for
+    novelty: Novelty | None = None  # derived when it is first asked for
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Samples to learn or to forget: checked, on the device, and without those of weight zero."""
+
+    X: Samples
+    y: np.ndarray
+    weights: Tensor | None  # None where all of them are 1
+    config: Config  # the settings of the learner, with an encoder for these samples
 
 
 class IF2Net:
@@ -139,6 +150,61 @@ class IF2Net:
         self._lock = threading.RLock()
         forks.guard(self)
 
+    # ------------------------------------------------------------------ the model
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The classes learned so far, sorted."""
+        return self.labels.sorted
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks learned."""
+        return self._state.tasks
+
+    @property
+    def samples(self) -> int:
+        """The number of samples learned and not forgotten."""
+        return 0 if self.decision is None else self.decision.total.samples
+
+    @property
+    def predicts_only(self) -> bool:
+        """Whether it has no statistics, so that it cannot learn, forget or merge."""
+        return self.decision is not None and not self.decision.learns
+
+    @property
+    def check_inputs(self) -> bool:
+        """Whether samples far larger than the first data are refused, and repeated ones lead to a warning."""
+        return self.config.check_inputs
+
+    @check_inputs.setter
+    def check_inputs(self, value: bool) -> None:
+        self.config = replace(self.config, check_inputs=value)
+
+    @property
+    def labels(self) -> Labels:
+        """The classes in the order of their columns."""
+        return self._state.labels
+
+    @property
+    def encoder(self) -> Encoder | None:
+        """The frozen encoder; None before the first data."""
+        return self._state.encoder
+
+    @property
+    def tweaks(self) -> tuple[Tweak, ...]:
+        """The tweak of the encoder, or one per task."""
+        return self._state.tweaks
+
+    @property
+    def decision(self) -> DecisionLayer | None:
+        """The decision layer with its statistics; None before the first data."""
+        return self._state.decision
+
+    @property
+    def _device(self) -> torch.device:
+        return self.config.torch_device
+
     # ------------------------------------------------------------------ learning
 
     def learn(self, X: Any, y: Any = None, report: Report | None = None, *, sample_weight: Any = None) -> IF2Net:
@@ -167,61 +233,195 @@ class IF2Net:
         """
         with self._lock:
             self._check_learns()
-            config = self.config
-            try:
-                if inputs.is_batches(X, y):
-                    if sample_weight is not None:
-                        raise InputError("Batches have their own weights: give (X, y, sample_weight) batches as X.")
-                    self._learn_batches(X, report)
-                elif y is None:
-                    raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
-                else:
-                    self._learn_samples(*self._stream_with(X, y, sample_weight), report)
-            finally:
-                if self.encoder is None:  # the samples could not be used: another encoder may suit the next ones
-                    self.config = config
+            if inputs.is_batches(X, y):
+                if sample_weight is not None:
+                    raise InputError("Batches have their own weights: give (X, y, sample_weight) batches as X.")
+                self._learn_batches(X, report)
+            elif y is None:
+                raise InputError("Labels are missing: give y, or an iterable of (X, y) batches as X.")
+            else:
+                self._learn_batch(self._batch(X, y, sample_weight), report)
         return self
 
-    def _learn_samples(
-        self, X: Samples, y: np.ndarray, weights: Tensor | None = None, report: Report | None = None
-    ) -> None:
+    def _check_learns(self) -> None:
+        """Raise an error if this learner only predicts."""
+        if self.predicts_only:
+            raise InputError(PREDICTS_ONLY)
+
+    def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
+        """Return the samples, labels and weights of a user as a batch, or raise an error that says what is wrong."""
+        rows, config = self._rows(X, self.config)
+        labels, weights = inputs.labels(y, len(rows)), inputs.weights(sample_weight, len(rows))
+        if weights is None:
+            return Batch(self._samples(rows), labels, None, config)
+        some, left = self._weighed(weights, len(rows))
+        return Batch(
+            self._samples(rows[torch.from_numpy(some)]),
+            labels[some],
+            None if left is None else torch.from_numpy(left).to(self._device),
+            config,
+        )
+
+    def _rows(self, X: Any, config: Config, features: int | None = None) -> tuple[Tensor | SparseRows, Config]:
+        """Return X as a matrix, with pictures as rows, and the settings. The first samples decide on the encoder."""
+        rows, shape = pictures.as_rows(X)
+        if self.encoder is None:
+            config = config.for_samples(shape)
+        if shape is not None and config.shape not in (None, shape):
+            raise InputError(
+                f"These pictures are {pictures.format_shape(shape)}, but this learner takes pictures of "
+                f"{config.image_shape}; resize them, or start a new learner."
+            )
+        return inputs.matrix(rows, features if self.encoder is None else self.encoder.inputs), config
+
+    def _weighed(self, weights: np.ndarray | None, count: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the places of the samples to learn, and their weights, or None where all of them are 1.
+
+        Statistics take any weights. The gradient rules and the tweak take samples one by one, so these are repeated.
+        """
+        if weights is None:
+            return np.arange(count), None
+        if not RULES[self.config.rule].exact or self._has_tweak:
+            return inputs.repeated(weights), None
+        some = np.flatnonzero(weights)
+        return some, None if (weights[some] == 1).all() else weights[some]
+
+    @property
+    def _has_tweak(self) -> bool:
+        name = "wide" if self.config.encoder == "auto" else self.config.encoder
+        return name in PRESETS and encoder_config(name, 1, **self.config.encoder_overrides()).tweaked
+
+    def _samples(self, rows: Tensor | SparseRows) -> Samples:
+        """Return a matrix as samples that are finite and fit the encoder, if there is one.
+
+        Sparse rows, and on a GPU long data, are read block by block, and `check` comes after the last block.
+        """
+        forks.use_one_thread_in_a_child()
+        X: Samples
+        if worth_streaming(rows, self._device):
+            X = Streamed(rows, self.config.torch_dtype, self._device, inputs.finite, self._tensor)
+        else:
+            X = self._tensor(rows)
+        return X if self.encoder is None else self._fitting(X, self.encoder)
+
+    def _tensor(self, rows: Tensor | SparseRows) -> Tensor:
+        return inputs.tensor(rows, self.config.torch_dtype, self._device)
+
+    def _fitting(self, X: Samples, encoder: Encoder) -> Samples:
+        """Return samples that are checked for values that the encoder cannot take."""
+        if isinstance(X, Streamed):
+            return X.also(encoder.fits, lambda part: encoder.check(self._tensor(part)))
+        encoder.check(X)
+        return X
+
+    def _learn_batch(self, batch: Batch, report: Report | None) -> None:
+        """Learn a batch as a task. The rule calls `commit` when everything is counted; until then nothing changes."""
         before = self._state
-        encoder = before.encoder or self._started_encoder(X, weights)
+        X, encoder = batch.X, before.encoder
+        if encoder is None:
+            encoder, X = self._started_encoder(batch)
         after = replace(
             before,
-            labels=before.labels.extended(y),
+            labels=before.labels.extended(batch.y),
             encoder=encoder,
             tasks=before.tasks + 1,
             identity=before.identity or uuid.uuid4().hex,
         )
-        if isinstance(X, Streamed):
-            X.looks_good = lambda block: _looks_good(block, encoder, self.check_inputs)
-            X.explain = lambda block: self._check_size(self._samples(block, encoder), encoder)
-        else:
-            self._check_size(X, encoder)
+        if self.check_inputs:
+            X = self._usual(X, encoder)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 check(X)
             after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))))
 
-        task, members = self._task(X, y, weights, after)
+        task, members = self._task(replace(batch, X=X), after)
 
         def commit(decision: DecisionLayer) -> None:
-            self._replace(after, decision=decision, members=before.members + members.cpu())
+            with uninterrupted():
+                if before.encoder is None:
+                    chosen = batch.config
+                    self.config = replace(self.config, encoder=chosen.encoder, image_shape=chosen.image_shape)
+                self._replace(after, decision=decision, members=before.members + members.cpu())
 
         (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
         self._warn_if_repeated(before.members)
 
+    def _started_encoder(self, batch: Batch) -> tuple[Encoder, Samples]:
+        """Return a new encoder, frozen with the scale of the batch, and the samples, checked by it."""
+        X, weights, config = batch.X, batch.weights, batch.config
+        if config.shape is not None:
+            pictures.check_shape(X.shape[1], config.shape)
+        encoder = _new_encoder(config, X.shape[1])
+        some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
+        first = self._tensor(X.source[some]) if isinstance(X, Streamed) else X[some]
+        encoder.start(first, None if weights is None else weights[some])
+        return encoder, self._fitting(X, encoder)
+
+    def _usual(self, X: Samples, encoder: Encoder) -> Samples:
+        """Return samples that are checked for values far larger than the first data."""
+        names = self.feature_names
+        if isinstance(X, Streamed):
+            return X.also(
+                lambda block: guards.looks_usual(block, encoder),
+                lambda part: guards.check_size(self._tensor(part), encoder, names),
+            )
+        guards.check_size(X, encoder, names)
+        return X
+
+    def _task(self, batch: Batch, state: State) -> tuple[Task, Tensor]:
+        """Return a batch as a task for the decision layer.
+
+        The table of its members comes with it. It is complete after each iteration over the blocks.
+        """
+        X, y, weights = batch.X, batch.y, batch.weights
+        encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
+        assert encoder is not None
+        prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
+        encode = prepare(state.tweaks[-1] if state.tweaks else [])
+        size, share = block_rows(X, COUNTING_BLOCK[X.device.type]), self.config.holdout
+        members, label_hashes = no_members(self._device), torch.from_numpy(state.labels.hashes).to(self._device)
+        # Hashing everything first is faster than between products, which leave the cache to BLAS.
+        hashes = content_hashes(X).split(size) if isinstance(X, Tensor) else None
+
+        def blocks() -> Iterator[Block]:
+            members.zero_()
+            for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
+                contents = content_hashes(block) if hashes is None else hashes[place]
+                its_weights = None if weights is None else weights[place * size :][:size]
+                add_members(members, contents, label_hashes[its_columns], its_weights)
+                yield encode(block), its_columns, held_out(contents, share), its_weights
+
+        return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
+
+    def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
+        rule = RULES[self.config.rule]
+        return rule(encoder.width, self.config.rule_config(), self.config.torch_dtype, self._device)
+
+    def _replace(self, state: State, *, decision: DecisionLayer, **changes: Any) -> None:
+        """Replace the state in one assignment by one with these changes and no solution yet."""
+        after = replace(state, decision=decision, solution=None, **changes)
+        decision.class_hashes = partial(getattr, after.labels, "hashes")
+        weights = self.config.class_weights()
+        decision.class_weight = (
+            [weights.get(label, 1.0) for label in after.labels.known] if isinstance(weights, dict) else weights
+        )
+        self._state = after
+
+    def _warn_if_repeated(self, before: Tensor) -> None:
+        """Warn if nearly all samples that were added to these members were among them."""
+        if self.check_inputs and are_repeated(before, self._state.members - before):
+            warnings.warn(REPEATED, RepeatedSamplesWarning, stacklevel=4)
+
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches in another learner, and merge it when all of them have been learned."""
         if not self._can_stream(batches):
-            self._learn_samples(*self._gathered(batches), None, report)
+            self._learn_batch(self._gathered(batches), report)
             return
         aside = self._learner_beside()
         if not aside.tweaks and iter(batches) is not batches:
             aside._start_from_batches(batches)
         for X, y, weights in inputs.batches(batches):
-            aside._learn_samples(*aside._stream_with(X, y, weights), report)
+            aside._learn_batch(aside._batch(X, y, weights), report)
         members = aside._state.members - self._state.members
         aside._state = replace(aside._state, tasks=1, identity=None, members=members)
         self._merge(aside)
@@ -235,22 +435,25 @@ class IF2Net:
             return False
         return bool(self.tweaks) or not self._has_tweak or iter(batches) is not batches
 
-    @property
-    def _has_tweak(self) -> bool:
-        name = "wide" if self.config.encoder == "auto" else self.config.encoder
-        return name in PRESETS and encoder_config(name, 1, **self.config.encoder_overrides()).tweaked
-
-    def _gathered(self, batches: Iterable[Any]) -> tuple[Tensor, np.ndarray]:
+    def _gathered(self, batches: Iterable[Any]) -> Batch:
+        """Return all batches as one, with the samples repeated as often as their weights say."""
         tensors: list[Tensor] = []
         labels: list[np.ndarray] = []
-        known = self.labels
+        config, known = self.config, self.labels
         for X, y, weights in inputs.batches(batches):
-            tensor = self._samples(X, features=tensors[0].shape[1] if tensors else None)
+            rows, config = self._rows(X, config, tensors[0].shape[1] if tensors else None)
+            tensor = self._tensor(rows)
+            if self.encoder is not None:
+                self.encoder.check(tensor)
             some = self._places(weights, len(tensor))
             tensors.append(tensor[some])
             labels.append(inputs.labels(y, len(tensor))[some])
             known = known.extended(labels[-1])  # finds labels that cannot be sorted together
-        return torch.cat(tensors), np.concatenate(labels)
+        return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
+
+    def _places(self, sample_weight: Any, count: int) -> np.ndarray:
+        """Return the places of the samples of a batch to learn, where samples are repeated."""
+        return self._weighed(inputs.weights(sample_weight, count), count)[0]
 
     def _learner_beside(self) -> IF2Net:
         """Return a learner without samples that has the classes and members, to check new ones."""
@@ -260,15 +463,213 @@ class IF2Net:
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
-        encoder = self._started_encoder(*self._stream_with(*next(inputs.batches(batches)))[::2])
+        first = self._batch(*next(inputs.batches(batches)))
+        encoder, _ = self._started_encoder(first)
 
         def samples() -> Iterator[Tensor]:
             for X, _, weights in inputs.batches(batches):
-                tensor = self._samples(X, encoder)
+                tensor = self._tensor(self._rows(X, first.config, encoder.inputs)[0])
+                encoder.check(tensor)
                 yield tensor[self._places(weights, len(tensor))]
 
         tweak = encoder.tweak(inputs.Repeatable(samples))
+        self.config = first.config
         self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
+
+    # ------------------------------------------------------------------ predicting
+
+    def scores(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """Return the scores Vβ, samples × classes (sorted). The highest is the prediction.
+
+        Parameters
+        ----------
+        X : array, tensor or data frame of shape (samples, features)
+        task : int, optional
+            Use the representation of that task (the aware protocol).
+        transductive : bool
+            Solve the tweak again on X, so that a score depends on the other samples of X. Without it and without
+            `task`, a score depends on its sample alone.
+        """
+        return self._scored(X, task, transductive, self._solution())
+
+    def _solution(self, *, temperature: bool = False) -> Solution:
+        """Return the solution of the current state. It is derived once per state, when it is first needed."""
+        solution = self._state.solution
+        if solution is None or (temperature and solution.temperature is None):
+            with self._lock:
+                decision, labels, solution = self._learned(), self.labels, self._state.solution
+                if solution is None:
+                    beta = decision.beta[:, labels.sorted_columns].to(self.config.torch_dtype)
+                    solution = Solution(labels.sorted, RowwiseFactor(beta))
+                if temperature and solution.temperature is None:
+                    solution = replace(solution, temperature=decision.temperature)
+                self._state = replace(self._state, solution=solution)
+        return solution
+
+    def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
+        forks.use_one_thread_in_a_child()
+        if self.decision is None or len(self.labels) == 0:
+            raise InputError(f"Nothing has been learned yet; {otherwise}.")
+        return self.decision
+
+    def _scored(
+        self,
+        X: Any,
+        task: int | None,
+        transductive: bool,
+        solution: Solution,
+        finish: Callable[[Tensor], Tensor] = lambda scores: scores,
+    ) -> Tensor:
+        """Return finish(Vβ), computed block by block; `finish` maps each row by itself."""
+        return self._by_blocks(X, task, transductive, lambda V: finish(solution.times_beta(V)))
+
+    def _by_blocks(
+        self, X: Any, task: int | None, transductive: bool, function: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Return function(V), computed block by block; `function` maps each row by itself."""
+        assert self.encoder is not None
+        samples = self._samples(self._rows(X, self.config)[0])
+        encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
+        result = rowwise(lambda block: function(encode(block)), samples)
+        check(samples)
+        return result
+
+    def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
+        """Return the tweak of this learner, of one task, or one solved on X."""
+        if transductive:
+            check(X)
+            assert self.encoder is not None
+            return self.encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))
+        if self.config.representation == "first":
+            return self.tweaks[0]
+        if task is None:
+            raise InputError(
+                "With one representation per task a prediction depends on the task: give task=, or "
+                "transductive=True, or learn with representation='first'."
+            )
+        if not 0 <= task < len(self.tweaks):
+            raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
+        return self.tweaks[task]
+
+    def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """Return softmax(scores / τ), samples × classes (sorted), with τ fitted on held-out statistics."""
+        return self._calibrated(X, task, transductive, partial(torch.softmax, dim=1))
+
+    def log_probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
+        """Return the logarithms of `probabilities`, which are finite where these are rounded to zero."""
+        return self._calibrated(X, task, transductive, partial(torch.log_softmax, dim=1))
+
+    def _calibrated(self, X: Any, task: int | None, transductive: bool, finish: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return finish(scores / τ), computed block by block."""
+        solution = self._solution(temperature=True)
+        assert solution.temperature is not None
+        temperature = solution.temperature
+        return self._scored(X, task, transductive, solution, lambda scores: finish(scores.double() / temperature))
+
+    def predict(
+        self, X: Any, *, task: int | None = None, transductive: bool = False, unknown: float | None = None
+    ) -> np.ndarray:
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : array, tensor or data frame of shape (samples, features)
+        task, transductive
+            As for `scores`.
+        unknown : float, optional
+            Reject samples that seem to be of none of the classes: about this share of the samples of known classes
+            and, as far as possible, all others. Their prediction is None, in an array of dtype object.
+        """
+        if unknown is None:
+            solution = self._solution()
+            best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
+            return solution.classes[best.cpu().numpy()]
+        self.check_unknown(unknown)
+        solution, novelty = self._with_novelty()
+        limit = novelty.limit(unknown)
+
+        def decide(V: Tensor) -> Tensor:
+            scores = solution.times_beta(V)
+            return torch.where(novelty(V, scores) > limit, -1, scores.argmax(dim=1))
+
+        best = self._by_blocks(X, task, transductive, decide)
+        return np.array([*solution.classes.tolist(), None], dtype=object)[best.cpu().numpy()]
+
+    def check_unknown(self, share: float) -> None:
+        """Raise an error if ``predict(X, unknown=share)`` cannot reject this share of known samples."""
+        if not (isinstance(share, float | np.floating) and 0 < share < 1):
+            raise ConfigurationError(f"unknown is a share of samples between 0 and 1, such as 0.05, not {share!r}.")
+        self._with_novelty()[1].limit(share)
+
+    def _with_novelty(self) -> tuple[Solution, Novelty]:
+        """Return the solution of the current state, with its novelty."""
+        solution = self._solution()
+        if solution.novelty is None:
+            with self._lock:
+                self._check_exact("tell known from unknown samples")
+                solution = self._solution()
+                solution = replace(solution, novelty=solution.novelty or self._learned().novelty(RowwiseFactor))
+                self._state = replace(self._state, solution=solution)
+        assert solution.novelty is not None
+        return solution, solution.novelty
+
+    def _check_exact(self, verb: str) -> None:
+        self._check_learns()
+        if not RULES[self.config.rule].exact or self.config.representation != "first":
+            raise ConfigurationError(
+                f"Only the analytic rule with one frozen representation can {verb}; this learner has "
+                f"rule={self.config.rule!r} and representation={self.config.representation!r}."
+            )
+
+    def novelty(self, X: Any) -> Tensor:
+        """Return how much each sample differs from everything learned; higher for samples of unknown classes.
+
+        It rises when the score of the winner falls, and with unusual distances to the class means. Only the analytic
+        rule with one frozen representation has it.
+        """
+        solution, novelty = self._with_novelty()
+        return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))
+
+    def represent(self, X: Any, task: int | None = None) -> Tensor:
+        """Return V, the input of the decision layer."""
+        self._learned()
+        return self._by_blocks(X, task, False, lambda V: V)
+
+    def free_share(self) -> float:
+        """Return tr(P)/S, the share of directions that nothing learned so far uses."""
+        with self._lock:
+            return self._learned().free_share()
+
+    def solve(self, *, novelty: bool = False) -> IF2Net:
+        """Derive the output weights and the temperature now, and not at the first prediction; `save` stores them.
+
+        Parameters
+        ----------
+        novelty : bool, default=False
+            Prepare `novelty` and ``predict(unknown=...)``, too. Files do not contain the result.
+        """
+        self._solution(temperature=True)
+        if novelty:
+            self._with_novelty()
+        return self
+
+    def predictor(self, device: str | None = None) -> IF2Net:
+        """Return a learner that only predicts: with the encoder, β and the temperature, without the statistics.
+
+        Its file is much smaller. It cannot learn, forget or merge.
+
+        Parameters
+        ----------
+        device : str, optional
+            Where it predicts. The default is the device of this learner.
+        """
+        with self._lock:
+            decision, dtype = self._learned(), self.config.torch_dtype
+            other = IF2Net(replace(self.config, device=device or self.config.device))
+            tensors = self.frozen_tensors() | dict(fixed_tensors(decision, dtype))
+            other.restore(tensors, self.labels, self.tasks, predicts_only=True)
+            other.feature_names, other.backbone = self.feature_names, self.backbone
+        return other
 
     # ------------------------------------------------------------------ renaming, forgetting and merging
 
@@ -311,16 +712,17 @@ class IF2Net:
         with self._lock:
             self._check_exact("forget exactly")
             before, decision = self._state, self._learned("there is nothing to forget")
-            samples, labels, weights = self._stream_with(X, y, sample_weight)
-            check(samples)
-            self._check_learned(decision, before.labels.columns(labels))
-            task, members = self._task(samples, labels, weights, before)
+            batch = self._batch(X, y, sample_weight)
+            check(batch.X)
+            self._check_learned(decision, before.labels.columns(batch.y))
+            task, members = self._task(batch, before)
 
             def check_members() -> None:
+                count = len(batch.y)
                 unknown = int((members.cpu() - before.members).clamp(min=0).sum())
                 if unknown:
                     raise InputError(
-                        f"At least {unknown} of these {len(labels)} samples were never learned with these labels and "
+                        f"At least {unknown} of these {count} samples were never learned with these labels and "
                         "weights, or have been forgotten already. Give only samples that are still learned; nothing "
                         "has changed."
                     )
@@ -330,6 +732,21 @@ class IF2Net:
 
             decision.forget(replace(task, check=check_members), commit)
         return self
+
+    def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
+        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
+        for column in np.flatnonzero(asked > learned):
+            raise InputError(
+                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} "
+                "are to be forgotten; only samples that were learned can be forgotten."
+            )
+
+    def _keep(self, columns: list[int], decision: DecisionLayer, labels: Labels, members: Tensor) -> None:
+        """Replace the state by one with these classes. Without any, no samples are left."""
+        rest = replace(self._state, labels=labels, members=members)
+        if not columns:
+            rest = replace(rest, members=no_members(), identity=None, merged=frozenset())
+        self._replace(rest, decision=decision)
 
     def forget_class(self, name: Any) -> IF2Net:
         """Remove a class without its samples: its name, its number of samples, their mean and its answers.
@@ -358,13 +775,6 @@ class IF2Net:
             decision.forget_class(column, commit)
         return self
 
-    def _keep(self, columns: list[int], decision: DecisionLayer, labels: Labels, members: Tensor) -> None:
-        """Replace the state by one with these classes. Without any, no samples are left."""
-        rest = replace(self._state, labels=labels, members=members)
-        if not columns:
-            rest = replace(rest, members=no_members(), identity=None, merged=frozenset())
-        self._replace(rest, decision=decision)
-
     def weigh_classes(self, class_weight: str | None) -> IF2Net:
         """Solve from now on with this `class_weight` of `Config`. What has been learned stays as it is."""
         with self._lock:
@@ -375,14 +785,6 @@ class IF2Net:
                 decision.grow(len(self.labels))  # drops what was solved with other weights
                 self._replace(self._state, decision=decision)
         return self
-
-    def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
-        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
-        for column in np.flatnonzero(asked > learned):
-            raise InputError(
-                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} "
-                "are to be forgotten; only samples that were learned can be forgotten."
-            )
 
     def fork(self) -> IF2Net:
         """Return a learner with the same frozen encoder that has learned nothing, to be merged later."""
@@ -451,7 +853,7 @@ class IF2Net:
         assert other.encoder is not None
         theirs = other.frozen_tensors()
         ours = self.frozen_tensors() if self.encoder is not None else theirs
-        encoder = self.encoder or IF2Net(self._with_encoder_of(other))._new_encoder(other.encoder.inputs)
+        encoder = self.encoder or _new_encoder(self._with_encoder_of(other), other.encoder.inputs)
         same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
         if not same or not all(_equal(ours[name], theirs[name]) for name in ours):
             raise InputError(
@@ -474,209 +876,14 @@ class IF2Net:
                 "cannot be merged."
             )
 
-    def _check_learns(self) -> None:
-        """Raise an error if this learner only predicts."""
-        if self.predicts_only:
-            raise InputError(PREDICTS_ONLY)
-
-    def _warn_if_repeated(self, before: Tensor) -> None:
-        """Warn if nearly all samples that were added to these members were among them."""
-        if self.check_inputs and are_repeated(before, self._state.members - before):
-            warnings.warn(REPEATED, RepeatedSamplesWarning, stacklevel=4)
-
-    def _check_exact(self, verb: str) -> None:
-        self._check_learns()
-        if not RULES[self.config.rule].exact or self.config.representation != "first":
-            raise ConfigurationError(
-                f"Only the analytic rule with one frozen representation can {verb}; this learner has "
-                f"rule={self.config.rule!r} and representation={self.config.representation!r}."
-            )
-
-    # ------------------------------------------------------------------ predicting
-
-    def scores(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
-        """Return the scores Vβ, samples × classes (sorted). The highest is the prediction.
-
-        Parameters
-        ----------
-        X : array, tensor or data frame of shape (samples, features)
-        task : int, optional
-            Use the representation of that task (the aware protocol).
-        transductive : bool
-            Solve the tweak again on X, so that a score depends on the other samples of X. Without it and without
-            `task`, a score depends on its sample alone.
-        """
-        return self._scored(X, task, transductive, self._solution())
-
-    def probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
-        """Return softmax(scores / τ), samples × classes (sorted), with τ fitted on held-out statistics."""
-        return self._calibrated(X, task, transductive, partial(torch.softmax, dim=1))
-
-    def log_probabilities(self, X: Any, *, task: int | None = None, transductive: bool = False) -> Tensor:
-        """Return the logarithms of `probabilities`, which are finite where these are rounded to zero."""
-        return self._calibrated(X, task, transductive, partial(torch.log_softmax, dim=1))
-
-    def _calibrated(self, X: Any, task: int | None, transductive: bool, finish: Callable[[Tensor], Tensor]) -> Tensor:
-        """Return finish(scores / τ), computed block by block."""
-        solution = self._solution(temperature=True)
-        assert solution.temperature is not None
-        temperature = solution.temperature
-        return self._scored(X, task, transductive, solution, lambda scores: finish(scores.double() / temperature))
-
-    def predict(
-        self, X: Any, *, task: int | None = None, transductive: bool = False, unknown: float | None = None
-    ) -> np.ndarray:
-        """Return the class of each sample.
-
-        Parameters
-        ----------
-        X : array, tensor or data frame of shape (samples, features)
-        task, transductive
-            As for `scores`.
-        unknown : float, optional
-            Reject samples that seem to be of none of the classes: about this share of the samples of known classes
-            and, as far as possible, all others. Their prediction is None, in an array of dtype object.
-        """
-        if unknown is None:
-            solution = self._solution()
-            best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
-            return solution.classes[best.cpu().numpy()]
-        self.check_unknown(unknown)
-        solution, novelty = self._with_novelty()
-        limit = novelty.limit(unknown)
-
-        def decide(V: Tensor) -> Tensor:
-            scores = solution.times_beta(V)
-            return torch.where(novelty(V, scores) > limit, -1, scores.argmax(dim=1))
-
-        best = self._by_blocks(X, task, transductive, decide)
-        return np.array([*solution.classes.tolist(), None], dtype=object)[best.cpu().numpy()]
-
-    def check_unknown(self, share: float) -> None:
-        """Raise an error if ``predict(X, unknown=share)`` cannot reject this share of known samples."""
-        if not (isinstance(share, float | np.floating) and 0 < share < 1):
-            raise ConfigurationError(f"unknown is a share of samples between 0 and 1, such as 0.05, not {share!r}.")
-        self._with_novelty()[1].limit(share)
-
-    def novelty(self, X: Any) -> Tensor:
-        """Return how much each sample differs from everything learned; higher for samples of unknown classes.
-
-        It rises when the score of the winner falls, and with unusual distances to the class means. Only the analytic
-        rule with one frozen representation has it.
-        """
-        solution, novelty = self._with_novelty()
-        return self._by_blocks(X, None, False, lambda V: novelty(V, solution.times_beta(V)))
-
-    def represent(self, X: Any, task: int | None = None) -> Tensor:
-        """Return V, the input of the decision layer."""
-        self._learned()
-        return self._by_blocks(X, task, False, lambda V: V)
-
-    def free_share(self) -> float:
-        """Return tr(P)/S, the share of directions that nothing learned so far uses."""
-        with self._lock:
-            return self._learned().free_share()
-
-    def _scored(
-        self,
-        X: Any,
-        task: int | None,
-        transductive: bool,
-        solution: Solution,
-        finish: Callable[[Tensor], Tensor] = lambda scores: scores,
-    ) -> Tensor:
-        """Return finish(Vβ), computed block by block; `finish` maps each row by itself."""
-        return self._by_blocks(X, task, transductive, lambda V: finish(solution.times_beta(V)))
-
-    def _by_blocks(
-        self, X: Any, task: int | None, transductive: bool, function: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        """Return function(V), computed block by block; `function` maps each row by itself."""
-        assert self.encoder is not None
-        samples = self._stream(X)
-        encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
-        result = rowwise(lambda block: function(encode(block)), samples)
-        check(samples)
-        return result
-
-    def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
-        """Return the tweak of this learner, of one task, or one solved on X."""
-        if transductive:
-            check(X)
-            assert self.encoder is not None
-            return self.encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))
-        if self.config.representation == "first":
-            return self.tweaks[0]
-        if task is None:
-            raise InputError(
-                "With one representation per task a prediction depends on the task: give task=, or "
-                "transductive=True, or learn with representation='first'."
-            )
-        if not 0 <= task < len(self.tweaks):
-            raise InputError(f"There is no task {task}: {len(self.tweaks)} have been learned, counted from 0.")
-        return self.tweaks[task]
-
-    def _solution(self, *, temperature: bool = False) -> Solution:
-        """Return the solution of the current state. It is derived once per state, when it is first needed."""
-        solution = self._state.solution
-        if solution is None or (temperature and solution.temperature is None):
-            with self._lock:
-                decision, labels, solution = self._learned(), self.labels, self._state.solution
-                if solution is None:
-                    beta = decision.beta[:, labels.sorted_columns].to(self.config.torch_dtype)
-                    solution = Solution(labels.sorted, RowwiseFactor(beta))
-                if temperature and solution.temperature is None:
-                    solution = replace(solution, temperature=decision.temperature)
-                self._state = replace(self._state, solution=solution)
-        return solution
-
-    def predictor(self, device: str | None = None) -> IF2Net:
-        """Return a learner that only predicts: with the encoder, β and the temperature, without the statistics.
-
-        Its file is much smaller. It cannot learn, forget or merge.
-
-        Parameters
-        ----------
-        device : str, optional
-            Where it predicts. The default is the device of this learner.
-        """
-        with self._lock:
-            decision, dtype = self._learned(), self.config.torch_dtype
-            other = IF2Net(replace(self.config, device=device or self.config.device))
-            tensors = self.frozen_tensors() | dict(fixed_tensors(decision, dtype))
-            other.restore(tensors, self.labels, self.tasks, predicts_only=True)
-            other.feature_names, other.backbone = self.feature_names, self.backbone
-        return other
-
-    def solve(self, *, novelty: bool = False) -> IF2Net:
-        """Derive the output weights and the temperature now, and not at the first prediction; `save` stores them.
-
-        Parameters
-        ----------
-        novelty : bool, default=False
-            Prepare `novelty` and ``predict(unknown=...)``, too. Files do not contain the result.
-        """
-        self._solution(temperature=True)
-        if novelty:
-            self._with_novelty()
-        return self
-
-    def _with_novelty(self) -> tuple[Solution, Novelty]:
-        """Return the solution of the current state, with its novelty."""
-        solution = self._solution()
-        if solution.novelty is None:
-            with self._lock:
-                self._check_exact("tell known from unknown samples")
-                solution = self._solution()
-                solution = replace(solution, novelty=solution.novelty or self._learned().novelty(RowwiseFactor))
-                self._state = replace(self._state, solution=solution)
-        assert solution.novelty is not None
-        return solution, solution.novelty
-
-    def _present(self) -> IF2Net:
-        """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
-        with self._lock:
-            return self._of(vars(self.solve()))
+    def _with_encoder_of(self, other: IF2Net) -> Config:
+        """Return the settings, with the encoder of the other learner where this one has not chosen its own."""
+        if self.encoder is not None or self.config.encoder != "auto":
+            return self.config
+        theirs = other.config
+        given = {name: getattr(theirs, name) for name in ("encoder", "image_shape", "flips")}
+        width = theirs.width if self.config.width is None else self.config.width
+        return replace(self.config, **given, width=width)
 
     # ------------------------------------------------------------------ files
 
@@ -714,6 +921,26 @@ class IF2Net:
             }
             modelfile.write(path, tensors, header, keep_old)
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the encoder and the statistics, by name. Checkpoints and workers of a cluster use it."""
+        frozen = self.frozen_tensors()
+        assert self.decision is not None
+        members = {"members": self._state.members} if self.decision.exact else {}
+        return frozen | dict(self.decision.tensors()) | members
+
+    def frozen_tensors(self) -> dict[str, Tensor]:
+        """Return what never changes after the first data, by name: the encoder and the tweaks."""
+        if self.encoder is None:
+            raise InputError("Nothing has been learned yet, so there is nothing to save.")
+        tensors = dict(self.encoder.tensors())
+        for task, tweak in enumerate(self.tweaks):
+            tensors |= {f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)}
+        return tensors
+
+    def solved_tensors(self) -> dict[str, Tensor]:
+        """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
+        return dict(self.decision.solved_tensors()) if self.decision is not None else {}
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
         """Read a learner from a file that `save` has written."""
@@ -750,26 +977,6 @@ class IF2Net:
             raise ModelFileError(f"{path} does not hold a whole if2net model. {error} Use a backup copy.") from error
         return net
 
-    def frozen_tensors(self) -> dict[str, Tensor]:
-        """Return what never changes after the first data, by name: the encoder and the tweaks."""
-        if self.encoder is None:
-            raise InputError("Nothing has been learned yet, so there is nothing to save.")
-        tensors = dict(self.encoder.tensors())
-        for task, tweak in enumerate(self.tweaks):
-            tensors |= {f"tweak.{task}.{layer}": weights for layer, weights in enumerate(tweak)}
-        return tensors
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Return the encoder and the statistics, by name. Checkpoints and workers of a cluster use it."""
-        frozen = self.frozen_tensors()
-        assert self.decision is not None
-        members = {"members": self._state.members} if self.decision.exact else {}
-        return frozen | dict(self.decision.tensors()) | members
-
-    def solved_tensors(self) -> dict[str, Tensor]:
-        """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
-        return dict(self.decision.solved_tensors()) if self.decision is not None else {}
-
     def restore(self, tensors: dict[str, Tensor], labels: Labels, tasks: int, predicts_only: bool = False) -> None:
         """Take over the state of another learner of the same configuration from its `tensors`.
 
@@ -780,7 +987,7 @@ class IF2Net:
         features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
             raise ModelFileError("The tensor encoder.mean is missing or empty.")
-        encoder = self._new_encoder(features)
+        encoder = _new_encoder(self.config, features)
         layers = encoder.config.layer_shapes(features) if encoder.config.tweaked else []
         count = tasks if self.config.representation == "per-task" else 1
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
@@ -808,12 +1015,12 @@ class IF2Net:
             raise ModelFileError("The numbers of its samples do not fit the rest.")
         self._replace(State(labels, encoder, tweaks, tasks=tasks, members=members), decision=decision)
 
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:  # copied here, because another thread may change tensors in place later
-            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+    # ------------------------------------------------------------------ copies
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
-        return self._of(self.__getstate__())
+    def _present(self) -> IF2Net:
+        """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
+        with self._lock:
+            return self._of(vars(self.solve()))
 
     def _of(self, state: dict[str, Any]) -> IF2Net:
         """Return a learner with this state and a lock of its own."""
@@ -821,211 +1028,27 @@ class IF2Net:
         other.__setstate__(state)
         return other
 
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:  # copied here, because another thread may change tensors in place later
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
         forks.guard(self)
 
-    # ------------------------------------------------------------------ the state and the samples
+    def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
+        return self._of(self.__getstate__())
 
-    def _replace(self, state: State, *, decision: DecisionLayer, **changes: Any) -> None:
-        """Replace the state in one assignment by one with these changes and no solution yet."""
-        after = replace(state, decision=decision, solution=None, **changes)
-        decision.class_hashes = partial(getattr, after.labels, "hashes")
-        weights = self.config.class_weights()
-        decision.class_weight = (
-            [weights.get(label, 1.0) for label in after.labels.known] if isinstance(weights, dict) else weights
-        )
-        self._state = after
 
-    @property
-    def classes(self) -> np.ndarray:
-        """The classes learned so far, sorted."""
-        return self.labels.sorted
+def _new_encoder(config: Config, features: int) -> Encoder:
+    if config.shape is not None:
+        return InnateEncoder(InnateConfig.of(config.encoder, config.shape, config.flips, config.width))
+    return DenseEncoder(encoder_config(config.encoder, features, **config.encoder_overrides()), config.seed)
 
-    @property
-    def check_inputs(self) -> bool:
-        """Whether samples far larger than the first data are refused, and repeated ones lead to a warning."""
-        return self.config.check_inputs
 
-    @check_inputs.setter
-    def check_inputs(self, value: bool) -> None:
-        self.config = replace(self.config, check_inputs=value)
-
-    @property
-    def labels(self) -> Labels:
-        """The classes in the order of their columns."""
-        return self._state.labels
-
-    @property
-    def encoder(self) -> Encoder | None:
-        """The frozen encoder; None before the first data."""
-        return self._state.encoder
-
-    @property
-    def tweaks(self) -> tuple[Tweak, ...]:
-        """The tweak of the encoder, or one per task."""
-        return self._state.tweaks
-
-    @property
-    def decision(self) -> DecisionLayer | None:
-        """The decision layer with its statistics; None before the first data."""
-        return self._state.decision
-
-    @property
-    def tasks(self) -> int:
-        """The number of tasks learned."""
-        return self._state.tasks
-
-    @property
-    def samples(self) -> int:
-        """The number of samples learned and not forgotten."""
-        return 0 if self.decision is None else self.decision.total.samples
-
-    @property
-    def predicts_only(self) -> bool:
-        """Whether it has no statistics, so that it cannot learn, forget or merge."""
-        return self.decision is not None and not self.decision.learns
-
-    @property
-    def _device(self) -> torch.device:
-        return self.config.torch_device
-
-    def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
-        forks.use_one_thread_in_a_child()
-        if self.decision is None or len(self.labels) == 0:
-            raise InputError(f"Nothing has been learned yet; {otherwise}.")
-        return self.decision
-
-    def _new_encoder(self, features: int) -> Encoder:
-        if self.config.shape is not None:
-            settings = self.config
-            return InnateEncoder(InnateConfig.of(settings.encoder, self.config.shape, settings.flips, settings.width))
-        config = encoder_config(self.config.encoder, features, **self.config.encoder_overrides())
-        return DenseEncoder(config, self.config.seed)
-
-    def _with_encoder_of(self, other: IF2Net) -> Config:
-        """Return the settings, with the encoder of the other learner where this one has not chosen its own."""
-        if self.encoder is not None or self.config.encoder != "auto":
-            return self.config
-        theirs = other.config
-        given = {name: getattr(theirs, name) for name in ("encoder", "image_shape", "flips")}
-        width = theirs.width if self.config.width is None else self.config.width
-        return replace(self.config, **given, width=width)
-
-    def _started_encoder(self, X: Samples, weights: Tensor | None = None) -> Encoder:
-        """Return a new encoder, frozen with the scale of X."""
-        if self.config.shape is not None:
-            pictures.check_shape(X.shape[1], self.config.shape)
-        encoder = self._new_encoder(X.shape[1])
-        source = X.source if isinstance(X, Streamed) else X
-        some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
-        encoder.start(self._samples(source[some]), None if weights is None else weights[some])
-        if isinstance(X, Tensor):
-            encoder.check(X)
-        return encoder
-
-    def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
-        rule = RULES[self.config.rule]
-        return rule(encoder.width, self.config.rule_config(), self.config.torch_dtype, self._device)
-
-    def _samples(self, X: Any, encoder: Encoder | None = None, features: int | None = None) -> Tensor:
-        """Return X as a tensor on the device, or raise an error that says why it cannot be used."""
-        encoder = encoder or self.encoder
-        features = features if encoder is None else encoder.inputs
-        tensor = inputs.samples(self._rows(X), self.config.torch_dtype, self._device, features)
-        if encoder is not None:
-            encoder.check(tensor)
-        return tensor
-
-    def _check_size(self, X: Tensor, encoder: Encoder) -> None:
-        if self.check_inputs:
-            guards.check_size(X, encoder, self.feature_names)
-
-    def _rows(self, X: Any) -> Any:
-        """Return pictures as rows, and anything else as it is. The first samples decide on the encoder."""
-        rows, shape = pictures.as_rows(X)
-        if self.encoder is None:
-            self.config = self.config.for_samples(shape)
-        if shape is not None and self.config.shape not in (None, shape):
-            raise InputError(
-                f"These pictures are {pictures.format_shape(shape)}, but this learner takes pictures of "
-                f"{self.config.image_shape}; resize them, or start a new learner."
-            )
-        return rows
-
-    def _stream_with(self, X: Any, y: Any, sample_weight: Any) -> tuple[Samples, np.ndarray, Tensor | None]:
-        """Return samples, labels and weights, without samples of weight zero. There are no weights if all are 1."""
-        rows = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
-        labels, weights = inputs.labels(y, len(rows)), inputs.weights(sample_weight, len(rows))
-        if weights is None:
-            return self._stream(rows), labels, None
-        some, left = self._weighed(weights, len(rows))
-        return (
-            self._stream(rows, some),
-            labels[some],
-            None if left is None else torch.from_numpy(left).to(self._device),
-        )
-
-    def _places(self, sample_weight: Any, count: int) -> np.ndarray:
-        """Return the places of the samples of a batch to learn, where samples are repeated."""
-        return self._weighed(inputs.weights(sample_weight, count), count)[0]
-
-    def _weighed(self, weights: np.ndarray | None, count: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the places of the samples to learn, and their weights, or None where all of them are 1.
-
-        Statistics take any weights. The gradient rules and the tweak take samples one by one, so these are repeated.
-        """
-        if weights is None:
-            return np.arange(count), None
-        if not RULES[self.config.rule].exact or self._has_tweak:
-            return inputs.repeated(weights), None
-        some = np.flatnonzero(weights)
-        return some, None if (weights[some] == 1).all() else weights[some]
-
-    def _stream(self, X: Any, some: np.ndarray | None = None) -> Samples:
-        """Return X as a tensor; on a GPU long data stays in host memory, and `check` comes after its last block.
-
-        `some` are the places of the samples to take.
-        """
-        forks.use_one_thread_in_a_child()
-        matrix = inputs.matrix(self._rows(X), None if self.encoder is None else self.encoder.inputs)
-        if some is not None:
-            matrix = matrix[torch.from_numpy(some)]
-        if not worth_streaming(matrix, self._device):
-            return self._samples(matrix)
-        encoder = self.encoder
-        return Streamed(
-            matrix,
-            self.config.torch_dtype,
-            self._device,
-            lambda block: _looks_good(block, encoder),
-            lambda block: self._samples(block, encoder),
-        )
-
-    def _task(self, X: Samples, y: np.ndarray, weights: Tensor | None, state: State) -> tuple[Task, Tensor]:
-        """Return samples, their labels and their weights as a task for the decision layer.
-
-        The table of its members comes with it. It is complete after each iteration over the blocks.
-        """
-        encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
-        assert encoder is not None
-        prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
-        encode = prepare(state.tweaks[-1] if state.tweaks else [])
-        size, share = block_rows(X, COUNTING_BLOCK[X.device.type]), self.config.holdout
-        members, label_hashes = no_members(self._device), torch.from_numpy(state.labels.hashes).to(self._device)
-        # Hashing everything first is faster than between products, which leave the cache to BLAS.
-        hashes = content_hashes(X).split(size) if isinstance(X, Tensor) else None
-
-        def blocks() -> Iterator[Block]:
-            members.zero_()
-            for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
-                contents = content_hashes(block) if hashes is None else hashes[place]
-                its_weights = None if weights is None else weights[place * size :][:size]
-                add_members(members, contents, label_hashes[its_columns], its_weights)
-                yield encode(block), its_columns, held_out(contents, share), its_weights
-
-        return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
+def _equal(a: Tensor, b: Tensor) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b.to(a.device))
 
 
 def _check_header(header: dict[str, Any]) -> None:
@@ -1053,17 +1076,3 @@ def _check_header(header: dict[str, Any]) -> None:
     for key, is_right in right.items():
         if not is_right:
             raise ModelFileError(f"The field {key!r} of its header is missing or wrong.")
-
-
-def _looks_good(X: Tensor, encoder: Encoder | None, check_size: bool = False) -> Tensor:
-    """Return, as a tensor on the device, whether X passes the checks of `IF2Net._samples`, and that of its size."""
-    good = inputs.finite(X)
-    if encoder is not None:
-        good = good & encoder.fits(X)
-        if check_size:
-            good = good & guards.looks_usual(X, encoder)
-    return good
-
-
-def _equal(a: Tensor, b: Tensor) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and torch.equal(a, b.to(a.device))

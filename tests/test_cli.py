@@ -44,7 +44,7 @@ def learn_two_classes(folder):
 # ---------------------------------------------------------------------- help
 
 
-def test_help_has_the_commands_in_two_groups():
+def test_help_has_the_commands_in_groups():
     output = CliRunner().invoke(app, ["--help"]).output
     model, study = output.split("The study")
     assert "Your model" in model

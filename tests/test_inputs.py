@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_array
 from torch.utils.data import DataLoader, TensorDataset
 
-from if2net import inputs
+from if2net import inputs, pictures
 from if2net.errors import InputError
 
 WHOLE = np.arange(60).reshape(12, 5) % 11
@@ -66,7 +67,7 @@ def test_truth_values_are_zeros_and_ones(new_learner):
 
 
 def test_large_unsigned_integers_stay_positive():
-    X = inputs.samples(np.array([[2**63 + 2**40]], dtype=np.uint64), torch.float64, "cpu")
+    X = inputs.tensor(inputs.matrix(np.array([[2**63 + 2**40]], dtype=np.uint64)), torch.float64, "cpu")
     assert float(X) == 2**63 + 2**40
 
 
@@ -163,3 +164,22 @@ def test_truth_values_in_a_list_of_numbers_are_not_turned_into_numbers():
 @pytest.mark.parametrize("y", [["a", "a\0"], ("a", "a\0"), [["a"], ["a\0"]]], ids=["list", "tuple", "column"])
 def test_labels_that_numpy_would_cut_stay_different(y):
     assert inputs.labels(y, 2).tolist() == ["a", "a\0"]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_array], ids=["dense", "sparse"])
+def test_every_call_validates_its_samples_once(new_learner, digits, monkeypatch, kind):
+    X, y = kind(digits[0][:100]), digits[1][:100]
+    calls = []
+    for module, name in [(inputs, "matrix"), (inputs, "labels"), (pictures, "as_rows")]:
+        original = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, original=original: calls.append(original) or original(*given)
+        )
+    learner = new_learner()
+    for call in (learner.learn, learner.forget, learner.learn):
+        calls.clear()
+        call(X, y)
+        assert len(calls) == len(set(calls)) == 3
+    calls.clear()
+    learner.predict(X)
+    assert len(calls) == len(set(calls)) == 2

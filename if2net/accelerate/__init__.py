@@ -1,6 +1,7 @@
-"""Code that only a GPU needs: products on tensor cores, streaming from host memory, recorded training steps.
+"""Code that only a GPU needs: products on tensor cores, copies from host memory, recorded training steps.
 
-All of it asks `available` first, and `disabled` switches all of it off, to compare speed or results with plain torch:
+The code that uses it asks `available` first. `disabled` switches all of it off, to compare speed or results with
+plain torch:
 
 >>> with disabled():
 ...     available(torch.device("cuda"))

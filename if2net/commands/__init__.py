@@ -1,1 +1,1 @@
-"""The commands for a model, one file each. Heavy modules are imported only when a command runs."""
+"""The commands of the product, one file each. Heavy modules are imported only when a command runs."""

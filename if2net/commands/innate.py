@@ -17,13 +17,13 @@ innate = typer.Typer(
 )
 # How a PNG file of `draw` begins.
 DRAWN = rb"\x89PNG.*tEXtSoftware\x00if2net"
-SeedOption = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the drawings and of the first weights.")]
+LARGEST_SEED = 2**32 - 1
 
 
 @innate.command()
 def draw(
     out: Annotated[Path, typer.Option(help="PNG file to write.")] = Path("drawings.png"),
-    seed: SeedOption = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the drawings.")] = 0,
     classes: Annotated[int, typer.Option(min=1, max=1000, help="Number of classes, one per row.")] = 10,
     each: Annotated[int, typer.Option(min=1, max=1000, help="Number of drawings per class.")] = 16,
     size: Annotated[int, typer.Option(min=1, max=1024, help="Height and width of a drawing in pixels.")] = 32,
@@ -54,7 +54,9 @@ def draw(
 def train(
     out: Annotated[Path, typer.Option(help="Model file to write, such as small.if2.")],
     size: Annotated[str, typer.Option(help="Size of the network: small or large.")] = "small",
-    seed: SeedOption = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the drawings and of the first weights.")
+    ] = 0,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Number of updates. Default: 60,000 for small, 27,000 for large.")
     ] = None,

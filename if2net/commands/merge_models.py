@@ -1,4 +1,4 @@
-"""`if2net fork` and `if2net merge-models`: learn in several places, and join the models exactly."""
+"""`if2net merge-models`: join models that have learned in several places, exactly."""
 
 from __future__ import annotations
 
@@ -8,36 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
-from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, save_solved
-
-ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
-
-
-def fork(
-    model: ModelArgument,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Model file to write.")],
-    device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    force: ReplaceOption = False,
-) -> None:
-    """Write a model that has learned nothing and can be merged with MODEL later.
-
-    It has the frozen encoder of MODEL. Let it learn other samples, perhaps on another machine.
-    """
-    from if2net.errors import OutputError
-    from if2net.files import check_writable, locked
-    from if2net.learner import IF2Net
-
-    check_writable(out)
-    net = IF2Net.load(model, device).fork()
-    if out.exists() and out.samefile(model):
-        raise OutputError(f"{out} is the model itself, which would be lost; choose another name.")
-    with locked(out):
-        _check_new(out, force)
-        net.save(out)
-    line = f"{out} has learned nothing yet. Let it learn, then join it with {model}: if2net merge-models."
-    answer([line], model_values(out, net), as_json=as_json, quiet=quiet, written=out)
+from if2net.commands.options import DeviceOption, NoWaitOption, ReplaceOption, check_new, save_solved
 
 
 def merge_models(
@@ -68,7 +39,7 @@ def merge_models(
     lines = []
     with locked(out, wait=not no_wait):
         if not (out.exists() and models[0].exists() and out.samefile(models[0])):
-            _check_new(out, force)
+            check_new(out, force)
         net = IF2Net.load(models[0], device)
         lines.append(f"{models[0]}: {counted(net.samples, 'sample')}")
         for path in models[1:]:
@@ -81,11 +52,3 @@ def merge_models(
         save_solved(net, out)
     lines.append(f"{out} now has {contents(net)}.")
     answer(lines, model_values(out, net), as_json=as_json, quiet=quiet, written=out)
-
-
-def _check_new(path: Path, force: bool) -> None:
-    """Raise an error if the file exists, unless it may be replaced."""
-    from if2net.errors import OutputError
-
-    if path.exists() and not force:
-        raise OutputError(f"{path} exists; choose another name, or replace it with --force.")

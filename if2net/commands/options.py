@@ -52,6 +52,7 @@ NoWaitOption = Annotated[
     bool, typer.Option("--no-wait", help="Fail at once if another process uses the output, instead of waiting.")
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output even if it is something else.")]
+ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
 
 
 def check_output(
@@ -74,6 +75,14 @@ def check_output(
             f"{path} exists and does not look like a file of this command; choose another {option}, or replace it "
             "with --force."
         )
+
+
+def check_new(path: Path, force: bool) -> None:
+    """Raise an error if the file exists, unless it may be replaced."""
+    from if2net.errors import OutputError
+
+    if path.exists() and not force:
+        raise OutputError(f"{path} exists; choose another name, or replace it with --force.")
 
 
 def begins_with(start: bytes, path: Path) -> bool:

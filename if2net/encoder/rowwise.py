@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from if2net.accelerate.products import Factor, product
-from if2net.accelerate.streaming import Samples
+from if2net.samples import Samples
 
 ROWS = {"cpu": 128, "cuda": 8192}
 COLUMNS = 16

@@ -16,7 +16,7 @@ def innate(*words):
 
 
 def test_the_group_is_listed():
-    assert " innate " in CliRunner().invoke(app, ["--help"]).output.split("The study")[1]
+    assert " innate " in CliRunner().invoke(app, ["--help"]).output.split("The innate encoder")[1]
     for command in ("draw", "train"):
         assert innate(command, "--help").exit_code == 0
 

@@ -8,7 +8,6 @@ import torch
 from sklearn.datasets import load_wine
 
 from if2net import IF2Net, IF2NetClassifier, guards
-from if2net.accelerate import streaming
 from if2net.errors import RepeatedSamplesWarning, SuspectInputError
 
 
@@ -131,7 +130,7 @@ def test_one_sample_of_1e9_is_refused_where_large_values_are_clipped_too(new_lea
 def test_samples_streamed_to_a_gpu_are_checked_too(net, halves, monkeypatch):
     X, y = halves[1]
     monkeypatch.setattr("if2net.learner.worth_streaming", lambda X, device: True)
-    monkeypatch.setattr(streaming, "_copies", lambda X, rows, device: iter(X.split(rows)))
+    monkeypatch.setattr("if2net.samples.copies", lambda X, rows, device: iter(X.split(rows)))
     with pytest.raises(SuspectInputError, match="times as large"):
         net.learn(one_row(X), y)
     net.learn(X, y)
