@@ -221,6 +221,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         """
         check_is_fitted(self)
         self.learner_.rename(old, new)
+        if isinstance(self.class_weight, Mapping):
+            self.class_weight = self.learner_.config.class_weights()
         return self
 
     def fork(self) -> IF2NetClassifier:

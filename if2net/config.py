@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args, get_type_hints
 
@@ -200,6 +200,18 @@ class Config:
             "class_weight is None, 'balanced', or has a positive weight per class, such as {'owl': 2.5}; it is not "
             f"{self.class_weight!r}."
         )
+
+    def renamed(self, names: Mapping[Any, Any]) -> Config:
+        """Return these settings after classes got other names: their weights go with them.
+
+        >>> Config(class_weight='[["owl", 2.5], ["bat", 3.0]]').renamed({"owl": "bat", "bat": "owl"}).class_weights()
+        {'bat': 2.5, 'owl': 3.0}
+        """
+        weights = self.class_weights()
+        if not isinstance(weights, dict):
+            return self
+        renamed = [[names.get(label, label), weight] for label, weight in weights.items()]
+        return replace(self, class_weight=json.dumps(renamed))
 
     @property
     def torch_dtype(self) -> torch.dtype:

@@ -690,8 +690,11 @@ class IF2Net:
             This learner.
         """
         with self._lock:
-            labels = self.labels.rename(old if isinstance(old, Mapping) else {old: new})
-            self._replace(self._state, decision=self._learned("there is nothing to rename"), labels=labels)
+            before, labels = self.labels, self.labels.rename(old if isinstance(old, Mapping) else {old: new})
+            decision = self._learned("there is nothing to rename")
+            with uninterrupted():
+                self.config = self.config.renamed(dict(zip(before.known, labels.known, strict=True)))
+                self._replace(self._state, decision=decision, labels=labels)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> IF2Net:

@@ -84,3 +84,19 @@ def test_other_weights_are_refused(new_classifier, unequal, unchanged, weight):
         classifier.set_params(class_weight=weight)
     with pytest.raises(ConfigurationError, match="class_weight"):
         new_classifier(class_weight=weight).fit(X, y)
+
+
+@pytest.mark.parametrize("solved", [True, False])
+@pytest.mark.parametrize("names", [{0: "a", 1: "b", 2: "c"}, {1: 2, 2: 1}])
+def test_the_weight_of_a_class_goes_with_its_new_name(new_classifier, unequal, tmp_path, solved, names):
+    X, y = unequal
+    classifier = new_classifier(class_weight={1: 30.0}).fit(X, y)
+    expected = new_classifier(class_weight={1: 30.0}).fit(X, y).partial_fit(X[:1], y[:1]).predict(X)
+    if solved:
+        classifier.predict(X)
+    named = np.array([names.get(label, label) for label in y.tolist()])
+    classifier.rename(names).partial_fit(X[:1], named[:1])
+    assert classifier.get_params()["class_weight"] == {names[1]: 30.0}
+    classifier.save(tmp_path / "model.if2")
+    for model in (classifier, load(tmp_path / "model.if2", device="cpu")):
+        assert model.predict(X).tolist() == [names.get(label, label) for label in expected.tolist()]
