@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from if2net.learner import IF2Net
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only errors, predictions and JSON.")
-]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, predictions and JSON.")]
 
 
 # Compiled in advance, because the error for missing memory is printed, too.
