@@ -22,6 +22,7 @@ from if2net import inputs, pictures
 from if2net.config import Config
 from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
+from if2net.sparse_rows import is_sparse
 
 # Settings that are parameters of the classifier by their own names.
 _PARAMETERS = ("encoder", "width", "ridge", "class_weight", "dtype", "device")
@@ -427,8 +428,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 self.n_features_in_ = rows.shape[-1]
                 self.__dict__.pop("feature_names_in_", None)
             return X
-        inputs.check_present(rows, "X")
-        inputs.check_no_dates(rows)
+        rows = inputs.checked(rows)
+        inputs.check_frame(rows)
         try:
             rows = validate_data(
                 self,
@@ -439,8 +440,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 ensure_all_finite=False,
                 ensure_min_samples=1,
             )
-        except ValueError:
-            inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
+        except (ValueError, TypeError):
+            if not is_sparse(rows):
+                inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
             raise
         return rows if shape is None else rows.reshape(-1, *shape)
 
