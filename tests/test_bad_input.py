@@ -230,6 +230,7 @@ def test_frames_that_scikit_learn_cannot_take_are_refused_in_our_words(
         model.fit(spoil(named(samples[0])), samples[1])
 
 
+@pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns found")
 def test_frames_with_some_sparse_columns_are_learned(new_classifier, samples):
     X, y = named(samples[0]), samples[1]
     mixed = X.astype({"x0": pd.SparseDtype(float, np.nan)})
