@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -20,11 +20,14 @@ from torch import Tensor
 
 from if2net import inputs, pictures
 from if2net.config import Config
-from if2net.errors import ConfigurationError, InputError
+from if2net.errors import ConfigurationError, InputError, unknown
 from if2net.learner import IF2Net
+from if2net.sparse_rows import is_sparse
 
 # Settings that are parameters of the classifier by their own names.
 _PARAMETERS = ("encoder", "width", "ridge", "class_weight", "dtype", "device")
+# The other settings, which `config` takes.
+_FURTHER = tuple(field.name for field in fields(Config) if field.name not in (*_PARAMETERS, "seed"))
 # Fits of one classifier wait for each other. scikit-learn allows no attribute for this before the first fit.
 _fits: weakref.WeakKeyDictionary[IF2NetClassifier, threading.RLock] = weakref.WeakKeyDictionary()
 _fits_lock = threading.Lock()
@@ -131,6 +134,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def set_params(self, **params: Any) -> IF2NetClassifier:
         """Set parameters. `class_weight` takes effect at once, also for a learned model; the others with `fit`."""
         if "class_weight" in params and hasattr(self, "learner_"):
+            _check_class_weight(params["class_weight"], self.learner_.classes.tolist())
             self.learner_.weigh_classes(_class_weight_text(params["class_weight"]))
         return super().set_params(**params)
 
@@ -386,6 +390,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 f"{twice[0]!r} is a parameter of its own ({'random_state' if twice[0] == 'seed' else twice[0]}); "
                 "do not give it in config."
             )
+        for name in further:
+            if name not in _FURTHER:
+                raise unknown("setting", name, _FURTHER)
         if further.get("representation", "first") != "first":
             raise ConfigurationError("A classifier predicts without a task; for representations per task use IF2Net.")
         seed = self.random_state
@@ -406,7 +413,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             )
         else:
             samples = after._validated(X, reset=reset)
-            learner.learn(samples, _targets(y, inputs.length(samples)), sample_weight=sample_weight)
+            targets = _targets(y, inputs.length(samples))
+            _check_class_weight(learner.config.class_weights(), targets[:1].tolist())
+            learner.learn(samples, targets, sample_weight=sample_weight)
             names = getattr(after, "feature_names_in_", None)
             learner.feature_names = None if names is None else list(names)
         if reset:
@@ -429,8 +438,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 self.n_features_in_ = rows.shape[-1]
                 self.__dict__.pop("feature_names_in_", None)
             return X
-        inputs.check_present(rows, "X")
-        inputs.check_no_dates(rows)
+        rows = inputs.checked(rows)
+        inputs.check_frame(rows)
         try:
             rows = validate_data(
                 self,
@@ -441,8 +450,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
                 ensure_all_finite=False,
                 ensure_min_samples=1,
             )
-        except ValueError:
-            inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
+        except (ValueError, TypeError):
+            if not is_sparse(rows):
+                inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
             raise
         return rows if shape is None else rows.reshape(-1, *shape)
 
@@ -468,11 +478,7 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier
     """
     learner = IF2Net.load(path, device)
     settings, defaults = learner.config.as_dict(), Config()
-    further = {
-        field.name: settings[field.name]
-        for field in fields(Config)
-        if field.name not in (*_PARAMETERS, "seed") and settings[field.name] != getattr(defaults, field.name)
-    }
+    further = {name: settings[name] for name in _FURTHER if settings[name] != getattr(defaults, name)}
     parameters = {name: settings[name] for name in _PARAMETERS} | {"class_weight": learner.config.class_weights()}
     return _wrap(learner, IF2NetClassifier(**parameters, config=further or None, random_state=learner.config.seed))
 
@@ -490,9 +496,24 @@ def _class_weight_text(class_weight: Any) -> Any:
     """Return a dict of weights as the text that `Config` takes, and anything else as it is."""
     if not isinstance(class_weight, Mapping):
         return class_weight
-    return json.dumps(
-        [[np.asarray(label).item(), np.asarray(weight).item()] for label, weight in class_weight.items()]
-    )
+    return json.dumps(list(class_weight.items()), default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's values as Python's, and others as lists, which `Config` refuses as classes and as weights."""
+    return value.item() if getattr(value, "ndim", None) == 0 else [repr(value)]
+
+
+def _check_class_weight(weights: Any, labels: Sequence[Any]) -> None:
+    """Raise an error if none of the weights by class can apply: one side is text, and the other is not."""
+    if not isinstance(weights, Mapping) or not weights or not len(labels):
+        return
+    texts, others = ({isinstance(label, str) for label in side} for side in (weights, labels))
+    if not texts & others:
+        raise ConfigurationError(
+            f"class_weight has classes such as {next(iter(weights))!r}, but the labels are such as {labels[0]!r}; "
+            "write both as text or both as numbers."
+        )
 
 
 def _targets(y: Any, count: int) -> np.ndarray:

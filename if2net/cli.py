@@ -22,6 +22,7 @@ from if2net.commands.info import info
 from if2net.commands.innate import innate
 from if2net.commands.learn import learn
 from if2net.commands.merge_models import merge_models
+from if2net.commands.options import as_options
 from if2net.commands.predict import predict
 from if2net.commands.rename import rename
 from if2net.commands.serve import serve
@@ -99,6 +100,10 @@ class Commands(TyperGroup):
         except KeyboardInterrupt:
             typer.echo(f"Stopped. {KEPT.get(str(ctx.invoked_subcommand), '')}".rstrip(), err=True)
             raise typer.Exit(130) from None
+        except IF2NetError as error:
+            if (text := as_options(str(error))) == str(error):
+                raise
+            raise type(error)(text) from error
         except ModuleNotFoundError as error:
             name, package = ctx.invoked_subcommand, str(error.name)
             if package.startswith("if2net") or name not in {command.__name__ for command in STUDY}:

@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 import torch
 
-from if2net import pictures
+from if2net import labels, pictures
 from if2net.decision import RULES, RuleConfig
 from if2net.decision.gradient import INITIALISATIONS, PROJECTORS
 from if2net.encoder import INNATE, PRESETS
@@ -192,6 +192,7 @@ class Config:
             return self.class_weight
         try:
             weights = {label: float(weight) for label, weight in json.loads(self.class_weight)}
+            labels.check(list(weights))
             if all(0 < weight < float("inf") for weight in weights.values()):
                 return weights
         except (ValueError, TypeError, OverflowError, RecursionError):

@@ -17,6 +17,10 @@ class InputError(IF2NetError):
     """Samples or labels that cannot be used."""
 
 
+class NotNumbersError(InputError, TypeError):
+    """Samples that are not numbers. scikit-learn's conventions ask for a TypeError."""
+
+
 class SuspectInputError(InputError):
     """Samples or labels that are most likely a mistake; `check_inputs=False` accepts them."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from if2net.errors import InputError, listed
+from if2net.errors import InputError, NotNumbersError, listed
 from if2net.sparse_rows import SparseRows, is_sparse
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
@@ -18,6 +21,8 @@ LARGEST_EXPONENT = 0.4
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e6
 # Where a weight repeats a sample, it does so at most this many times.
 MOST_REPEATED = 100
+# Their subclasses are dates with a time of day, and those of pandas.
+DATES = (date, timedelta, np.datetime64, np.timedelta64)
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
@@ -57,32 +62,92 @@ def tensor(X: Tensor | SparseRows, dtype: torch.dtype, device: torch.device | st
 
 def numbers(X: Any) -> np.ndarray:
     """Return X as an array of numbers."""
-    check_present(X, "X")
-    check_no_dates(X)
-    try:
+    X = checked(X)
+    with _explaining(X):
         array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    check_no_dates(array)  # frames of other libraries than pandas
+    with _explaining(X):
         return array if array.dtype.kind in "biufc" else array.astype(np.float64)
+
+
+def checked(X: Any) -> Any:
+    """Return X, as an array if it is a list; raise an error if it has masked values, dates or durations."""
+    check_present(X, "X")
+    if isinstance(X, list | tuple):
+        with _explaining(X):
+            X = np.asarray(X)
+    check_no_dates(X)
+    return X
+
+
+@contextmanager
+def _explaining(X: Any) -> Iterator[None]:
+    """Turn errors of NumPy about values that are not numbers into a sentence, which names the column of a frame."""
+    try:
+        yield
     except (ValueError, TypeError) as error:
-        raise InputError(
-            f"X must hold numbers, in rows of one length, but it holds text or objects ({error}); "
+        name = next((name for name, values in _columns(X) if not _is_numeric(values)), None)
+        place = "it" if name is None else f"the column {name!r}"
+        raise NotNumbersError(
+            f"X must hold numbers, in rows of one length, but {place} holds text or objects ({error}); "
             "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
         ) from error
 
 
+def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the columns of a frame or of an array of objects that may hold more than numbers: names and values.
+
+    The name of a column of an array is its number, from 0.
+    """
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2:
+        yield from enumerate(X.T)
+    elif hasattr(X, "iloc") and hasattr(X, "columns"):
+        kinds = [getattr(kind, "kind", "O") for kind in X.dtypes]
+        yield from ((X.columns[place], X.iloc[:, place]) for place, kind in enumerate(kinds) if kind not in "biufc")
+
+
+def _is_numeric(values: Any) -> bool:
+    try:
+        np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
 def check_present(values: Any, name: str) -> None:
-    """Raise an error if values of an array are masked: NumPy would give those behind the mask."""
-    if np.ma.is_masked(values):
+    """Raise an error if an array, or one in a list, has masked values: NumPy would give those behind the mask."""
+    arrays = values if isinstance(values, list | tuple) else (values,)
+    if any(isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array) for array in arrays):
         raise InputError(f"{name} has masked values; fill them in, or leave these samples out.")
 
 
 def check_no_dates(X: Any) -> None:
     """Raise an error if an array or a frame holds dates or durations, which NumPy would turn into numbers."""
-    kinds: Any = getattr(X, "dtypes", None)
-    columns = dict(kinds.items()) if hasattr(kinds, "items") else {"": getattr(X, "dtype", None)}
-    if dates := [name for name, kind in columns.items() if getattr(kind, "kind", None) in ("m", "M")]:
-        place = f" in the column{'s' * (len(dates) > 1)} {listed(map(repr, dates))}" if dates != [""] else ""
+    dates = [name for name, values in _columns(X) if _has_dates(values)]
+    if dates or _has_dates(X):
+        place = f" in the column{'s' * (len(dates) > 1)} {listed(map(repr, dates))}" if dates else ""
         raise InputError(
             f"X has dates or durations{place}; turn them into numbers first, such as days since the first date."
+        )
+
+
+def _has_dates(values: Any) -> bool:
+    kind = getattr(getattr(values, "dtype", None), "kind", None)
+    if kind == "O":
+        return any(issubclass(one, DATES) for one in set(map(type, np.asarray(values).flat)))
+    return kind in ("m", "M")
+
+
+def check_frame(X: Any) -> None:
+    """Raise an error if X is a frame that scikit-learn's checks refuse with an error of another package."""
+    if not (hasattr(X, "iloc") and hasattr(X, "columns")):
+        return
+    if twice := [name for name, count in Counter(X.columns).items() if count > 1]:
+        raise InputError(f"X has more than one column {twice[0]!r}; give each column a name of its own.")
+    kinds = list(X.dtypes)
+    if all(hasattr(kind, "fill_value") for kind in kinds) and any(kind.fill_value != 0 for kind in kinds):
+        raise InputError(
+            "X is a sparse frame with a fill value other than 0; give X.sparse.to_dense(), or use the fill value 0."
         )
 
 

@@ -76,6 +76,9 @@ def check_shape(features: int, shape: Shape) -> None:
 
 def _stacked(pictures: list[Any] | tuple[Any, ...]) -> Any:
     try:
-        return torch.stack(list(pictures)) if isinstance(pictures[0], Tensor) else np.stack(pictures)
+        if isinstance(pictures[0], Tensor):
+            return torch.stack(list(pictures))
+        masked = any(isinstance(picture, np.ma.MaskedArray) for picture in pictures)
+        return np.ma.stack(pictures) if masked else np.stack(pictures)  # a mask is kept, so that it can be refused
     except (ValueError, TypeError, RuntimeError) as error:
         raise InputError("The pictures differ in size; give them in one size.") from error

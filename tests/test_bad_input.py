@@ -1,11 +1,13 @@
 """Bad input is refused with a sentence that says what to do, and the learner stays unchanged."""
 
 import re
+from datetime import date, datetime
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from if2net import IF2Net
 from if2net.errors import InputError
@@ -34,11 +36,41 @@ BAD_SAMPLES = {
     "five dimensions": (lambda X: X.reshape(len(X), 2, 2, 4, 4), "Images are flattened"),
     "a strange number of channels": (lambda X: X.reshape(len(X), 8, 2, 4)[..., :2], "1, 3 or 4 channels"),
     "text": (lambda X: X.astype(str).astype(object) + "cm", "encode such columns"),
-    "a frame with text": (lambda X: named(X).assign(text="a").drop(columns="x0"), "encode such columns"),
+    "a frame with text": (
+        lambda X: named(X).assign(text="a").drop(columns="x0"),
+        "the column 'text' holds text or objects",
+    ),
+    "a frame with objects": (lambda X: named(X).assign(x0=[{}] * len(X)), "the column 'x0' holds text or objects"),
     "dates": (lambda X: pd.DataFrame({"day": pd.date_range("2026", periods=len(X))}), "the column 'day'; turn them"),
     "dates among numbers": (lambda X: named(X).assign(day=pd.Timestamp("2026")), "the column 'day'; turn them"),
     "durations": (lambda X: X.astype("m8[h]"), "has dates or durations; turn them into numbers"),
+    "dates as objects": (lambda X: named(X).assign(day=date(2026, 1, 31)), "the column 'day'; turn them"),
+    "durations as objects": (
+        lambda X: named(X).assign(time=pd.Series([pd.Timedelta(1, "h")] * len(X), dtype=object)),
+        "the column 'time'; turn them",
+    ),
+    "an array of dates": (
+        lambda X: np.array([[1.0, datetime(2026, 1, 31)]] * len(X), dtype=object),
+        "the column 1; turn them",
+    ),
+    "NumPy's dates as objects": (
+        lambda X: np.array([[np.datetime64("2026-01-31")]] * len(X), dtype=object),
+        "the column 0; turn them",
+    ),
+    "NumPy's durations among numbers": (
+        lambda X: [[np.timedelta64(1, "h"), 1.0]] * len(X),
+        "the column 0; turn them",
+    ),
+    "a list of NumPy's dates": (lambda X: [[np.datetime64("2026-01-31")]] * len(X), "has dates or durations; turn"),
     "masked": (lambda X: np.ma.masked_equal(X, X.max()), "X has masked values; fill them in"),
+    "a list of masked rows": (
+        lambda X: [np.ma.masked_greater(row, 7) for row in X],
+        "X has masked values; fill them in",
+    ),
+    "a tuple of masked pictures": (
+        lambda X: tuple(np.ma.masked_greater(row.reshape(8, 8), 7) for row in X),
+        "X has masked values; fill them in",
+    ),
     "rows of different lengths": (lambda X: [*X[:-1].tolist(), [1.0]], "rows of one length"),
     "nothing": (lambda X: None, "must have two dimensions"),
     "a sparse tensor": (lambda X: torch.from_numpy(X).to_sparse(), "call X.to_dense"),
@@ -157,12 +189,60 @@ def test_labels_that_cannot_be_compared_get_the_same_explanation_in_both_models(
 
 
 @pytest.mark.parametrize(
-    "case", ["text", "a frame with text", "dates among numbers", "durations", "masked", "rows of different lengths"]
+    "case",
+    [
+        "text",
+        "a frame with text",
+        "a frame with objects",
+        "dates among numbers",
+        "durations",
+        "dates as objects",
+        "durations as objects",
+        "an array of dates",
+        "NumPy's dates as objects",
+        "NumPy's durations among numbers",
+        "a list of NumPy's dates",
+        "masked",
+        "a list of masked rows",
+        "a tuple of masked pictures",
+        "rows of different lengths",
+    ],
 )
 def test_samples_that_are_no_numbers_get_the_same_explanation_in_both_models(new, samples, case):
     spoil, hint = BAD_SAMPLES[case]
     with pytest.raises(InputError, match=hint):
         learn(new(), spoil(samples[0]), samples[1])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda frame: frame.rename(columns={"x3": "x0"}), "more than one column 'x0'"),
+        (lambda frame: frame.astype(pd.SparseDtype(float, np.nan)), "fill value other than 0; give"),
+    ],
+    ids=["duplicate names", "sparse with NaN"],
+)
+def test_frames_that_scikit_learn_cannot_take_are_refused_in_our_words(
+    new_classifier, samples, unchanged, spoil, message
+):
+    model = new_classifier()
+    with unchanged(model), pytest.raises(InputError, match=message):
+        model.fit(spoil(named(samples[0])), samples[1])
+
+
+@pytest.mark.filterwarnings("ignore:pandas.DataFrame with sparse columns found")
+def test_frames_with_some_sparse_columns_are_learned(new_classifier, samples):
+    X, y = named(samples[0]), samples[1]
+    mixed = X.astype({"x0": pd.SparseDtype(float, np.nan)})
+    np.testing.assert_array_equal(
+        new_classifier().fit(mixed, y).predict(mixed), new_classifier().fit(X, y).predict(X)
+    )
+
+
+def test_a_sparse_matrix_of_another_width_gets_an_error_about_the_width(new_classifier, samples):
+    X, y = csr_array(samples[0]), samples[1]
+    with pytest.raises(ValueError, match="63 features, but IF2NetClassifier is expecting 64"):
+        new_classifier().fit(X, y).predict(X[:, :-1])
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)

@@ -283,6 +283,13 @@ def test_a_wrong_parameter_is_refused_when_fitting(new_classifier, digits, uncha
         classifier.fit(X, y)
 
 
+def test_only_settings_that_config_takes_are_suggested_for_an_unknown_one(new_classifier, digits):
+    with pytest.raises(ConfigurationError, match=r"no setting 'widht'\.") as caught:
+        new_classifier(config={"widht": 1}).fit(*digits)
+    for name in ("encoder", "width", "ridge", "class_weight", "dtype", "device", "seed"):
+        assert f" {name}," not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"]
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from if2net.commands import images as pictures
 from if2net.commands.answer import printable
-from if2net.commands.options import refuse
+from if2net.commands.options import as_options, refuse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,7 +83,7 @@ def open_tables(
 
 def notices_of(tables: Sequence[Table]) -> list[str]:
     """Return the notices of tables, each sentence once."""
-    return list(dict.fromkeys(notice for table in tables for notice in table.notices))
+    return list(dict.fromkeys(as_options(notice) for table in tables for notice in table.notices))
 
 
 def numbered(tables: Sequence[Table]) -> Iterator[Block]:

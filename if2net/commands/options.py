@@ -127,6 +127,15 @@ def known_classes(net: IF2Net, names: Sequence[str]) -> list[Any]:
     return [known[name] for name in names]
 
 
+def as_options(text: str) -> str:
+    """Name parameters of Python in the way of the command line.
+
+    >>> as_options("Set `label` to choose another.")
+    'Set --label to choose another.'
+    """
+    return re.sub(r"`(label|weight)`", r"--\1", text)
+
+
 def refuse(kind: str, **options: object) -> None:
     """Raise an error if one of these options, which are for another kind of samples, was given."""
     from if2net.errors import ConfigurationError

@@ -15,7 +15,7 @@ from if2net.classifier import IF2NetClassifier, learner_of
 from if2net.config import resolve_device
 from if2net.errors import InputError
 from if2net.images.folders import ImageFiles, ImageFolders, list_classes, list_images
-from if2net.images.model_backbone import extractor_for
+from if2net.images.model_backbone import check_backbone, extractor_for
 from if2net.learner import IF2Net
 from if2net.progress import Show
 
@@ -132,6 +132,8 @@ def learn_images(
     array(['red'], dtype='<U4')
     """
     net = learner_of(model)
+    net._check_learns()
+    check_backbone(net, backbone)
     labels, left_out = list_classes(_paths(folders))
     if show is not None:
         show(0, len(labels), LOADING)
@@ -201,6 +203,7 @@ def images_to_predict(
     net: IF2Net, paths: Sequence[Path], backbone: str | None = None, device: str = "auto", show: Show | None = None
 ) -> ImageFiles:
     """Return all images in files and folders, with their features for this model."""
+    check_backbone(net, backbone)
     files, left_out = list_images(paths)
     if show is not None:
         show(0, len(files), LOADING)

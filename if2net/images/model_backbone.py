@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from if2net.errors import ConfigurationError, InputError
-from if2net.images.backbones.registry import DEFAULT, FILES, NAMES, split
+from if2net.images.backbones.registry import DEFAULT, FILES, NAMES, check_name, split
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.learner import IF2Net
 
@@ -28,6 +28,24 @@ def extractor_for(
     A model that has learned images accepts its own backbone only; `backbone` must name it once per process, unless it
     is one of `registry.NAMES`. A new model takes `backbone`, or the default one. An extractor is taken as it is.
     """
+    check_backbone(net, backbone)
+    record = net.backbone if net is not None else None
+    if isinstance(backbone, Extractor):
+        extractor, text = backbone, backbone.text
+    else:
+        text = _text(record, backbone)
+        if backbone is not None:
+            _named_by_the_user.add(text)
+        extractor = load_extractor(text, device)
+    if record is not None and record["identity"] != extractor.identity:
+        raise ConfigurationError(_difference(text, record["text"]))
+    if net is not None and net.encoder is not None:
+        extractor.width = net.encoder.inputs
+    return extractor, {"text": text, "identity": extractor.identity}
+
+
+def check_backbone(net: IF2Net | None, backbone: str | Extractor | None = None) -> None:
+    """Raise an error if the model has learned from tables or, as the name alone shows, with another backbone."""
     record = net.backbone if net is not None else None
     if record is None and net is not None and net.encoder is not None:
         raise InputError(
@@ -35,22 +53,18 @@ def extractor_for(
             "model."
         )
     if isinstance(backbone, Extractor):
-        extractor, text = backbone, backbone.text
-    elif isinstance(backbone, str):
-        text = _with_absolute_path(backbone)
-        _named_by_the_user.add(text)
-        extractor = load_extractor(text, device)
-    elif backbone is None:
-        text = record["text"] if record else DEFAULT
-        _check_own(text)
-        extractor = load_extractor(text, device)
-    else:
+        return
+    if not isinstance(backbone, str | None):
         raise ConfigurationError(f"The backbone must be a string such as {DEFAULT!r}, not {backbone!r:.100}.")
-    if record is not None and record["identity"] != extractor.identity:
+    text = _text(record, backbone)
+    if backbone is None:
+        _check_own(text)
+        return
+    name, _ = split(text)
+    check_name(name)
+    known, _ = split(record["text"]) if record is not None else (name, [])
+    if record is not None and name != known and {name, known} <= set(NAMES):  # files can be copies of each other
         raise ConfigurationError(_difference(text, record["text"]))
-    if net is not None and net.encoder is not None:
-        extractor.width = net.encoder.inputs
-    return extractor, {"text": text, "identity": extractor.identity}
 
 
 def check_tables(net: IF2Net) -> None:
@@ -62,9 +76,12 @@ def check_tables(net: IF2Net) -> None:
         )
 
 
-def _with_absolute_path(text: str) -> str:
-    name, options = split(text)
-    return ",".join([str(Path(name).resolve()), *options]) if name.endswith(FILES) else text
+def _text(record: BackboneRecord | None, backbone: str | None) -> str:
+    """Return the text of a backbone, with the absolute path of a file; that of the model or the default for None."""
+    if backbone is None:
+        return record["text"] if record else DEFAULT
+    name, options = split(backbone)
+    return ",".join([str(Path(name).resolve()), *options]) if name.endswith(FILES) else backbone
 
 
 def _check_own(text: str) -> None:

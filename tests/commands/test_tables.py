@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from if2net import load
 from if2net.cli import app
 from if2net.decision import analytic
-from if2net.errors import IF2NetError
+from if2net.errors import IF2NetError, InputError
 from if2net.files import kept_file
 
 SMALL = ["--set", "width=60", "--device", "cpu"]
@@ -333,7 +333,16 @@ def test_a_label_that_only_its_place_suggests_is_named(tmp_path):
     table = tmp_path / "a.csv"
     table.write_text("x,z\n" + "".join(f"{number},{number % 2}\n" for number in range(20)))
     result = CliRunner().invoke(app, ["learn", str(tmp_path / "m.if2"), str(table), *SMALL])
-    assert "The labels are the last column, 'z'" in " ".join(result.stderr.split())
+    assert "The labels are the last column, 'z'. Set --label to choose another." in " ".join(result.stderr.split())
+
+
+def test_errors_about_the_label_name_the_option(digits, tmp_path):
+    np.save(tmp_path / "X.npy", digits[0])
+    with pytest.raises(InputError, match=r"Set --label to the \.npy file of the labels"):
+        if2net("learn", tmp_path / "m.if2", tmp_path / "X.npy", *SMALL)
+    (tmp_path / "a.csv").write_text("x,class,label\n1,a,b\n2,b,a\n")
+    with pytest.raises(InputError, match=r"could each be the label\. Set --label to one of them"):
+        if2net("learn", tmp_path / "m.if2", tmp_path / "a.csv", *SMALL)
 
 
 # ---------------------------------------------------------------------- tables that look like a mistake

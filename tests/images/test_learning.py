@@ -92,6 +92,25 @@ def test_a_model_of_tables_refuses_pictures(pictures, digits):
             function(model, pictures, device="cpu")
 
 
+def test_a_model_that_cannot_be_used_is_refused_before_the_backbone_is_loaded(pictures, digits):
+    def show(done, total, text=""):
+        pytest.fail(f"it is already {text}")
+
+    of_tables, of_pictures = learner().learn(digits[0][:50], digits[1][:50]), learner()
+    learn_images(of_pictures, pictures, **PIXELS)
+    with pytest.raises(InputError, match="learned from tables"):
+        learn_images(of_tables, pictures, **PIXELS, show=show)
+    with pytest.raises(InputError, match="learned from tables"):
+        predict_images(of_tables, pictures, device="cpu", show=show)
+    with pytest.raises(InputError, match="This model only predicts"):
+        learn_images(of_pictures.predictor(), pictures, **PIXELS, show=show)
+    for function in (learn_images, predict_images):
+        with pytest.raises(
+            ConfigurationError, match="learned with the backbone pixels,size=8, and innate gives other"
+        ):
+            function(of_pictures, pictures, backbone="innate", device="cpu", show=show)
+
+
 def test_predictions_of_pictures_use_one_model_while_another_thread_learns(pictures, monkeypatch):
     net = IF2Net(encoder="linear", device="cpu")
     learn_images(net, pictures, backbone="pixels,size=8", device="cpu")

@@ -76,7 +76,13 @@ def test_it_can_be_changed_for_a_learned_model_and_is_stored(new_classifier, une
     np.testing.assert_array_equal(again.set_params(class_weight=None).decision_function(X), before)
 
 
-@pytest.mark.parametrize("weight", ["balance", {0: 0.0}, {0: "much"}, 3, [["a"]]], ids=str)
+# Keys that cannot be labels: of no kind of label, of two kinds, or text where the labels are numbers.
+NO_LABELS = [{None: 1}, {(0,): 1}, {b"0": 1}, {1j: 1}, {float("nan"): 1}, {"1": 2, 1: 2}, {"1": 30.0}]
+
+
+@pytest.mark.parametrize(
+    "weight", ["balance", {0: 0.0}, {0: "much"}, {0: [1, 2]}, {0: object}, 3, [["a"]], *NO_LABELS], ids=str
+)
 def test_other_weights_are_refused(new_classifier, unequal, unchanged, weight):
     X, y = unequal
     classifier = new_classifier().fit(X, y)
@@ -100,3 +106,18 @@ def test_the_weight_of_a_class_goes_with_its_new_name(new_classifier, unequal, t
     classifier.save(tmp_path / "model.if2")
     for model in (classifier, load(tmp_path / "model.if2", device="cpu")):
         assert model.predict(X).tolist() == [names.get(label, label) for label in expected.tolist()]
+
+
+@pytest.mark.parametrize("weight", [{True: 3}, {np.int64(1): np.float32(3)}, {1.0: np.array(3)}], ids=str)
+@pytest.mark.parametrize("kind", [int, bool])
+def test_numbers_of_every_type_name_the_same_class(new_classifier, unequal, weight, kind):
+    X, y = unequal[0], (unequal[1] > 0).astype(kind)
+    expected = new_classifier(class_weight={1: 3.0}).fit(X, y).decision_function(X)
+    np.testing.assert_array_equal(new_classifier(class_weight=weight).fit(X, y).decision_function(X), expected)
+
+
+def test_numbers_do_not_weigh_classes_with_text_names(new_classifier, unequal, unchanged):
+    X, y = unequal[0], unequal[1].astype(str)
+    classifier = new_classifier(class_weight={"1": 2}).fit(X, y)
+    with unchanged(classifier), pytest.raises(ConfigurationError, match="such as 1, but the labels are such as '0'"):
+        classifier.set_params(class_weight={1: 2})

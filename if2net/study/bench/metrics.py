@@ -16,7 +16,9 @@ def check(R: Matrix) -> Matrix:
     """Return R. A row of another length is an error that names the row."""
     for i, row in enumerate(R):
         if len(row) != i + 1:
-            raise ValueError(f"Row {i} of R must have {i + 1} entries, one per task learned so far.")
+            raise ValueError(
+                f"R must have one accuracy in row 1, two in row 2 and so on, but row {i + 1} has {len(row)}"
+            )
     return R
 
 

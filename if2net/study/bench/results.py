@@ -44,7 +44,7 @@ SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
 CHECKED = ConfigDict(strict=True, allow_inf_nan=False)
 
 Accuracy = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, lt=2**63)]
 Settings = dict[str, Any]
 
 
@@ -94,8 +94,8 @@ class Run:
     """
 
     method: str
-    seed: int
-    class_order: list[int]
+    seed: Count
+    class_order: list[Count]
     R: list[list[Accuracy]]
     independent: list[Accuracy]
     seconds: Seconds
@@ -108,9 +108,20 @@ class Run:
     backbone: Backbone | None = None
 
     def __post_init__(self) -> None:
+        try:
+            self._check()
+        except ValueError as error:
+            raise ValueError(f"in the run of {self.label} with seed {self.seed}, {error}") from error
+
+    def _check(self) -> None:
         metrics.check(self.R)
         if len(self.independent) != len(self.R):
-            raise ValueError(f"'independent' must have {len(self.R)} accuracies, as many as R has rows")
+            raise ValueError(
+                f"R and 'independent' must have one entry per task, but they have {len(self.R)} and "
+                f"{len(self.independent)}"
+            )
+        if len(set(self.class_order)) < len(self.class_order):
+            raise ValueError("'class_order' has a class twice")
         if self.confusion:
             unpack(self.confusion, len(self.class_order))
 
@@ -149,7 +160,7 @@ class Run:
 class Results:
     """The finished runs on one scenario under one protocol."""
 
-    scenario: Annotated[str, Field(pattern=f"^{PATTERN}$")]
+    scenario: str
     protocol: str
     environment: Environment
     settings: dict[str, Settings]
@@ -161,10 +172,16 @@ class Results:
         for key in ("if2net", "device"):
             if not isinstance(self.environment.get(key), str):
                 raise ValueError(f"the environment must name {key!r}")
-        tasks = int(re.fullmatch(PATTERN, self.scenario)[3])  # type: ignore[index]
+        match = re.fullmatch(PATTERN, self.scenario)
+        if match is None or not (tasks := int(match[3])):
+            raise ValueError(f"a scenario is written DATASET-CLASSES/TASKS, not {self.scenario!r}")
+        seen = set()
         for run in self.runs:
             if len(run.R) != tasks:
                 raise ValueError(f"R of {run.label}, seed {run.seed}, must have {tasks} rows, one per task")
+            if (run.label, run.seed) in seen:
+                raise ValueError(f"the run of {run.label} with seed {run.seed} is there twice")
+            seen.add((run.label, run.seed))
 
     @classmethod
     def new(cls, scenario: str, protocol: str, device: str) -> Results:
@@ -381,8 +398,10 @@ def _first_error(error: ValidationError) -> str:
     if first["type"] == "missing":
         return f"{place!r} is missing"
     if first["type"] in ("json_invalid", "value_error"):
-        return f"{words} (in {place!r})" if place else words
-    return f"{place!r} {words}, but is {shortened(first['input'])}"
+        return words
+    if first["input"] is None and "R" in first["loc"]:
+        return "it is of an older version, with null in R for the tasks that follow"
+    return f"{repr(place) if place else 'the content'} {words}, but is {shortened(first['input'])}"
 
 
 def _refuse_ablation(path: Path) -> None:

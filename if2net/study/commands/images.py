@@ -126,6 +126,7 @@ def prepare_rows(
     if scenario.backbone is None:
         loader.load(scenario)
         return {}
+    per_seed.check(scenario)
     own_backbones = per_seed.is_per_seed(scenario)
     if own_backbones:
         scenario_images(scenario, loader.folder)  # raises an error for too few classes before a backbone is trained
@@ -175,6 +176,7 @@ def _images(
     from if2net.study.bench.rows import scenario_images
     from if2net.study.data import DATASETS, is_image_dataset, load_images, parse_scenario
     from if2net.study.data.scenario import is_scenario
+    from if2net.study.pretraining import per_seed
 
     folder = Path(text)
     if folder.is_dir():
@@ -186,6 +188,7 @@ def _images(
         raise InputError(f"{text} is a table of numbers and needs no features; run it directly.")
     if scenario is not None:
         scenario = parse_scenario(text, backbone)
+        per_seed.check(scenario)
         images = scenario_images(scenario, data)
         return images, scenario, images.left_out
     if not is_image_dataset(text):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, counted, screen
 from if2net.commands.images import print_left_out
 from if2net.commands.options import DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption, check_results_folder
@@ -17,7 +17,9 @@ RUNS = 5  # as in the paper
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="A table or figure, such as table-mnist.")] = None,
-    list_them: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    list_them: Annotated[
+        bool, typer.Option("--list", help="List what can be reproduced, or the parts of NAME.")
+    ] = False,
     method: MethodsOption = None,
     part: Annotated[
         list[str] | None, typer.Option(help="A part of a comparison, by its folder of results. Can be repeated.")
@@ -65,9 +67,15 @@ def reproduce(
     if name is not None and name not in summaries:
         raise unknown("table or figure", name, summaries)
     if list_them or name is None:
-        width = max(map(len, summaries))
-        lines = [f"{entry:{width}} {summary}" for entry, summary in summaries.items()]
-        answer(lines, summaries, as_json=as_json, quiet=quiet)
+        listed = summaries
+        if name is not None:
+            parts = EXPERIMENTS[name].parts if name in EXPERIMENTS else ()
+            listed = {
+                part.folder: f"{part.scenario}, {part.protocol}, {counted(len(part.methods), 'method')}"
+                for part in parts
+            } or {name: summaries[name]}
+        width = max(map(len, listed))
+        answer([f"{entry:{width}} {text}" for entry, text in listed.items()], listed, as_json=as_json, quiet=quiet)
         return
     console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
     folder = out or Path("out") / name

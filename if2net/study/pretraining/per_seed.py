@@ -49,16 +49,21 @@ def prepare(
     show: Show | None = None,
 ) -> Prepared:
     """Return the scenario with the backbone file of a seed, and the images that could not be used."""
-    if scenario.backbone is None:
-        return Prepared(scenario)
-    name, options = registry.split(scenario.backbone)
-    registry.check_name(name, (*registry.NAMES, *NAMES))
+    check(scenario)
     if not is_per_seed(scenario):
         return Prepared(scenario)
-    maker = adapted if name in adapted.NAMES else held_out
-    # A wrong option is an error before the training, not after it. The seed is an option of `held_out`.
-    Options.parse([word for word in options if maker is adapted or not word.startswith(held_out.SEED)], {})
+    maker = adapted if _name(scenario) in adapted.NAMES else held_out
     return maker.prepare(scenario, seed, folder, device=device, show=show)
+
+
+def check(scenario: Scenario) -> None:
+    """Raise an error, without data, if the name or an option of the backbone is wrong."""
+    if scenario.backbone is None:
+        return
+    name, options = registry.split(scenario.backbone)
+    registry.check_name(name, (*registry.NAMES, *NAMES))
+    own = held_out.SEED if name == held_out.NAME else None
+    Options.parse([word for word in options if own is None or not word.startswith(own)], {})
 
 
 def resolved(

@@ -34,7 +34,7 @@ def test_a_single_task_has_no_transfer():
 
 
 def test_a_matrix_of_the_other_orientation_is_refused():
-    with pytest.raises(ValueError, match="Row 0"):
+    with pytest.raises(ValueError, match="but row 1 has 3"):
         metrics.acc(R[::-1])
 
 

@@ -73,16 +73,27 @@ def changed(key, value):
     [
         (changed("seed", "x"), r"'runs\.0\.seed' should be a valid integer, but is 'x'"),
         (lambda content: content["runs"][0].pop("method"), r"'runs\.0\.method' is missing"),
-        (changed("R", [[0.5, 0.5], [0.5, 0.5]]), r"Row 0 of R must have 1 entries"),
-        (changed("R", [[0.5], [0.5]]), r"Row 1 of R"),
+        (changed("R", [[0.5, 0.5], [0.5, 0.5]]), r"run of if2net with seed 0, R must have .*, but row 1 has 2\. Run"),
+        (changed("R", [[0.5], [0.5]]), r"one accuracy in row 1, two in row 2 and so on, but row 2 has 1\. Run"),
+        (changed("R", [[0.5]]), "R and 'independent' must have one entry per task, but they have 1 and 2"),
+        (changed("R", [[0.5, None], [0.5, 0.5]]), r"it is of an older version, with null in R"),
+        (changed("class_order", [1, 1, 2, 3]), "run of if2net with seed 0, 'class_order' has a class twice"),
+        (changed("class_order", [-1, 1, 2, 3]), r"'runs\.0\.class_order\.0' should be greater than or equal to 0"),
+        (changed("parameters", 10**400), r"'runs\.0\.parameters' should be less than"),
+        (changed("seed", 10**400), r"'runs\.0\.seed' should be less than"),
+        (lambda content: content["runs"].append(content["runs"][0]), "the run of if2net with seed 0 is there twice"),
         (changed("R", [[1.5], [0.5, 0.5]]), r"'runs\.0\.R\.0\.0' should be less than or equal to 1"),
         (lambda content: content.update(scenario="digits-4/4"), r"R of if2net, seed 0, must have 4 rows"),
-        (changed("independent", [0.5]), "'independent' must have 2 accuracies"),
+        (changed("independent", [0.5]), "R and 'independent' must have one entry per task, but they have 2 and 1"),
         (changed("confusion", "~~"), "'confusion' does not hold counts of 4 × 4 classes"),
         (changed("confusion", pack(np.eye(3, dtype=int))), "'confusion' does not hold counts of 4 × 4 classes"),
         (changed("seconds", {"learn": "long"}), r"'runs\.0\.seconds\.learn' should be a valid number"),
         (lambda content: content.update(protocol="psychic"), "protocol 'psychic' is none of agnostic"),
-        (lambda content: content.update(scenario="digits"), "'scenario' .*should match pattern"),
+        (
+            lambda content: content.update(scenario="digits"),
+            "a scenario is written DATASET-CLASSES/TASKS, not 'digits'",
+        ),
+        (lambda content: content.update(scenario="digits-0/0", runs=[]), "not 'digits-0/0'"),
         (lambda content: content["environment"].pop("device"), "environment must name 'device'"),
         (lambda content: content.update(settings={"if2net": 3}), r"'settings\.if2net' should be an object"),
         (lambda content: content.update(runs={}), "'runs' should be a valid array"),
@@ -103,6 +114,19 @@ def test_a_foreign_file_is_refused(content, tmp_path):
     (tmp_path / "results.json").write_bytes(content)
     with pytest.raises(ConfigurationError, match=r"results\.json is not a results file"):
         Results.read(tmp_path / "results.json")
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null", '"runs"'])
+def test_a_file_without_an_object_is_refused_in_a_sentence(content, tmp_path):
+    (tmp_path / "results.json").write_text(content)
+    with pytest.raises(ConfigurationError, match=r": the content should be an object, but is .*\. Run it again"):
+        Results.read(tmp_path / "results.json")
+
+
+def test_classes_beyond_those_of_the_scenario_are_read(make_results, make_run, tmp_path):
+    results = make_results(make_run(class_order=[99, 0, 57, 3]))
+    results.write(tmp_path / "results.json")
+    assert Results.read(tmp_path / "results.json") == results
 
 
 def test_a_missing_file_and_an_ablation_are_named(tmp_path):

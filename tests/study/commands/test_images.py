@@ -185,6 +185,12 @@ def test_a_command_that_is_stopped_says_what_is_kept(pictures, monkeypatch, comm
         (["features", "cub200"], "vision.caltech.edu"),
         (["features", "digits-10/5"], "needs no features"),
         (["run", "digits-10/5", "--backbone", "pixels"], "needs no backbone"),
+        # Wrong options are named before missing data.
+        (["run", "mnist-10/5@innate,flips=1,flips=0"], "option flips is given twice"),
+        (["run", "mnist-10/5@innate,"], "no option of a backbone ''"),
+        (["run", "cub200-100/10@held-out,flips=1"], "did you mean 'flip'"),
+        (["features", "mnist-10/5@innate,flips=1"], "did you mean 'flip'"),
+        (["features", "mnist-10/5@inate"], "did you mean 'innate'"),
         (["pretrain", "cifar100", "--classes", "40", "--architecture", "resnet"], "did you mean 'resnet"),
         (["pretrain", "cifar100", "--classes", "40"], "cs.toronto.edu"),
     ],

@@ -47,6 +47,13 @@ def test_a_wrong_name_is_refused_with_the_list_too():
     assert "innate" in if2net("reproduce", "--list")
 
 
+def test_the_parts_of_a_comparison_are_listed_alone():
+    lines = if2net("reproduce", "table-mnist", "--list").splitlines()
+    assert [line.split()[0] for line in lines] == [part.folder for part in EXPERIMENTS["table-mnist"].parts]
+    assert lines[2].endswith(" mnist-10/5, aware, 3 methods")
+    assert if2net("reproduce", "table-init", "--list").startswith("table-init ")
+
+
 def test_an_unknown_part_offers_the_close_ones(tmp_path):
     with pytest.raises(ConfigurationError, match="did you mean 'mnist-10-5-innate'"):
         if2net("reproduce", "innate", "--part", "mnist-10-5-inate", "--out", tmp_path / "out")
