@@ -171,7 +171,7 @@ class Novelty:
         if not len(self.drawn):
             raise InputError(
                 f"At least {ENOUGH_HELD_OUT} samples must be held out to recognise unknown samples; learn more "
-                "samples, or start again with a larger holdout."
+                "different samples, or start again with a larger holdout."
             )
         return float(torch.quantile(self.drawn, 1 - share))
 
