@@ -55,7 +55,6 @@ def draw_scores(
     for each class as the scores do.
     """
     both, counts = beta if beside is None else torch.cat([beta, beside], dim=1), held.weights
-    both = both.to(held.G.dtype)
     share = (counts / counts.sum()).unsqueeze(1)
     # Row k: the mean scores of class k.
     means = (held.Q.double().T @ both.double()) / torch.where(counts > 0, counts, 1).unsqueeze(1)

@@ -5,6 +5,8 @@ divided by their standard deviation over known samples:
 
     novelty(v) = d(v)/σ_d − max vβ/(2σ_s)
 
+A score counts only up to a bound above those of known samples (`FAR_ABOVE`).
+
 The distance is the squared Mahalanobis distance to the nearest class mean, minus nearly all of that to the mean of
 all samples (the relative Mahalanobis distance of Ren et al., 2021):
 
@@ -37,7 +39,7 @@ from if2net.decision.ridge import ROUNDINGS, absolute_ridge, mean_diagonal, roun
 from if2net.decision.ridge_choice import ENOUGH_HELD_OUT
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky, symmetric_product, with_outer
-from if2net.errors import InputError
+from if2net.errors import InputError, NumericalError
 
 # γ, and the ridge of Σ relative to its mean diagonal. They were chosen on training data: halves of the classes of
 # MNIST, FashionMNIST, CIFAR and CUB, and pictures of another kind. A larger γ misses some of the latter, and a
@@ -45,6 +47,9 @@ from if2net.errors import InputError
 GAMMA, RIDGE = 0.98, 1.0
 # The weight of the winner's score, chosen with them. With 0 and with 1, more pairs are behind the best other score.
 WINNER = 0.5
+# A score counts up to this many standard deviations above the mean of known samples: far from all samples, scores
+# grow without bound.
+FAR_ABOVE = 10
 # The degrees of freedom of the drawn samples. With 32, limits for 1, 5 and 10 % were right on average on that data.
 TAILS = 32
 # Random vectors that estimate a trace. The error is about 1 % at this number, far below the spread of the samples.
@@ -66,14 +71,14 @@ class RelativeDistance:
         μ.
     sides : Tensor of shape (C, S)
         ΔᵀB, a row per class.
-    shrunk : Tensor of shape (C, C)
-        (Π⁻¹ + K)⁻¹.
+    shrinking : Tensor of shape (C, C)
+        N with NNᵀ = (Π⁻¹ + K)⁻¹.
     """
 
     root: Tensor
     mean: Tensor
     sides: Tensor
-    shrunk: Tensor
+    shrinking: Tensor
 
     @classmethod
     def of(cls, statistics: Statistics) -> RelativeDistance:
@@ -92,26 +97,31 @@ class RelativeDistance:
         root = root * (statistics.weight + statistics.nameless_weight) ** 0.5
         mean = means @ weights / weights.sum()
         sides = (means - mean[:, None]).T @ root.double()
-        shrunk = torch.linalg.inv(torch.diag(weights.sum() / weights) + sides @ sides.T)
-        return cls(root, mean, sides, shrunk)
+        # (Π⁻¹ + K)⁻¹ = √Π (I + √ΠK√Π)⁻¹ √Π. K is singular, and very large where the classes are far apart. The
+        # inverse of the sum then has large errors in the null space of K, unlike the eigenvectors.
+        shares = (weights / weights.sum()).sqrt()
+        values, vectors = torch.linalg.eigh(shares[:, None] * (sides @ sides.T) * shares)
+        shrinking = shares[:, None] * vectors / (1 + values.clamp(min=0)).sqrt()
+        return cls(root, mean, sides, shrinking)
 
-    def value(self, squares: Tensor, z: Tensor, times_shrunk: Product) -> Tensor:
+    def value(self, squares: Tensor, z: Tensor, times_shrinking: Product) -> Tensor:
         """Return the distance, given uᵀΣ⁻¹u and z."""
         nearest = (self.sides.square().sum(dim=1) - 2 * z).amin(dim=1)
-        return (1 - GAMMA) * squares + GAMMA * (times_shrunk(z) * z).sum(dim=1) + nearest
+        return (1 - GAMMA) * squares + GAMMA * times_shrinking(z).square().sum(dim=1) + nearest
 
     def draw(self, like: Statistics, beta: Tensor) -> tuple[Tensor, Tensor]:
         """Return the distances and the winners' scores of samples that are drawn like those of statistics.
 
         β has a column for each side.
         """
+        # In float64: rounded columns would give z a part outside the range of K, where nothing cancels it.
         root, classes = self.root.double(), len(self.sides)
         scores, labels, squares = draw_scores(beta.double(), like, TAILS, root @ self.sides.T)
         z, winners = scores[:, classes:] - self.sides @ (self.mean @ root), scores[:, :classes].amax(dim=1)
         means = like.Q.double().T / torch.where(like.weights > 0, like.weights, 1).unsqueeze(1)
         between = ((means - self.mean) @ root).square().sum(dim=1)
         squares = _mean_square(root, like) * squares + between[labels]
-        return self.value(squares, z, lambda rows: rows @ self.shrunk), winners
+        return self.value(squares, z, lambda rows: rows @ self.shrinking), winners
 
 
 @dataclass(frozen=True)
@@ -124,10 +134,12 @@ class Novelty:
         The features that it takes into account.
     distance : RelativeDistance
         Derived from all samples.
-    times_root, times_sides, times_shrunk : callable
+    times_root, times_sides, times_shrinking : callable
         The products with its matrices.
     scales : tuple of float
-        1/σ_d and WINNER/σ_s.
+        1/σ_d and WINNER/σ_s. The latter is 0 where rounding decides about the scores.
+    most : float
+        The score above which a winner counts no more.
     drawn : Tensor
         The novelty of drawn known samples; empty where too few samples are held out.
     """
@@ -136,8 +148,9 @@ class Novelty:
     distance: RelativeDistance
     times_root: Product
     times_sides: Product
-    times_shrunk: Product
+    times_shrinking: Product
     scales: tuple[float, float]
+    most: float
     drawn: Tensor
 
     @classmethod
@@ -152,26 +165,33 @@ class Novelty:
         """
         enough = held.weight >= ENOUGH_HELD_OUT and held.samples < total.samples
         fitting, like = (total.without(held), held) if enough else (total, total)
-        beta = solve(fitting.G, fitting.Q[:, fitting.weights > 0], absolute_ridge(fitting.G, ridge))
+        Q, weight = fitting.Q[:, fitting.weights > 0], WINNER
+        try:
+            beta = solve(fitting.G, Q, absolute_ridge(fitting.G, ridge))
+        except NumericalError:
+            # Rounding decides about small differences between scores, also with the β of all samples. So only the
+            # distance counts.
+            beta, weight = torch.zeros_like(Q), 0.0
         distances, winners = RelativeDistance.of(fitting).draw(like, beta)
-        scales = 1 / (float(distances.std()) or 1.0), WINNER / (float(winners.std()) or 1.0)
+        scales = 1 / (float(distances.std()) or 1.0), weight / (float(winners.std()) or 1.0)
         drawn = distances * scales[0] - winners * scales[1] if enough else torch.empty(0)
         distance = RelativeDistance.of(total)
-        root = product(distance.root.to(total.G.dtype))
-        return cls(features, distance, root, product(distance.sides.T), product(distance.shrunk), scales, drawn)
+        root, sides = product(distance.root.to(total.G.dtype)), product(distance.sides.T)
+        most = float(winners.mean() + FAR_ABOVE * winners.std())
+        return cls(features, distance, root, sides, product(distance.shrinking), scales, most, drawn)
 
     def __call__(self, V: Tensor, scores: Tensor) -> Tensor:
         # In float64 from here, since the terms of the distance nearly cancel where the classes are far apart.
         u = self.times_root(V[:, self.features] - self.distance.mean.to(V.dtype)).double()
-        distances = self.distance.value(u.square().sum(dim=1), self.times_sides(u), self.times_shrunk)
-        return distances * self.scales[0] - scores.amax(dim=1) * self.scales[1]
+        distances = self.distance.value(u.square().sum(dim=1), self.times_sides(u), self.times_shrinking)
+        return distances * self.scales[0] - scores.amax(dim=1).clamp(max=self.most) * self.scales[1]
 
     def limit(self, share: float) -> float:
         """Return the novelty that about this share of known samples exceeds."""
         if not len(self.drawn):
             raise InputError(
                 f"At least {ENOUGH_HELD_OUT} samples must be held out to recognise unknown samples; learn more "
-                "samples, or start again with a larger holdout."
+                "different samples, or start again with a larger holdout."
             )
         return float(torch.quantile(self.drawn, 1 - share))
 
@@ -194,4 +214,5 @@ def _mean_square(root: Tensor, statistics: Statistics) -> float:
     signs = torch.randint(2, (root.shape[1], PROBES), generator=torch.Generator().manual_seed(0)) * 2 - 1
     probes = root @ signs.to(root)
     squares = (probes * symmetric_product(scatter, probes.to(scatter.dtype))).double().sum() / PROBES
-    return float(squares) / (statistics.weight + statistics.nameless_weight)
+    # The scatter of classes far apart is lost in rounding, and the rest may be negative.
+    return max(float(squares), 0.0) / (statistics.weight + statistics.nameless_weight)

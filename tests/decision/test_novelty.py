@@ -32,19 +32,34 @@ def distance(V, mean, covariance):
     return ((V - mean) @ torch.linalg.inv(covariance) * (V - mean)).sum(dim=1)
 
 
+def relative_distance(V, y, new):
+    """Return the distance of new samples from samples V of classes y, by its definition."""
+    means = torch.stack([V[y == label].mean(dim=0) for label in y.unique()])
+    within = (V - means[y]).T @ (V - means[y]) / len(V)
+    ridge = within.diagonal().mean() * torch.eye(V.shape[1], dtype=torch.float64)
+    around = (V - V.mean(dim=0)).T @ (V - V.mean(dim=0)) / len(V)
+    nearest = torch.stack([distance(new, mean, within + ridge) for mean in means]).amin(dim=0)
+    return nearest - GAMMA * distance(new, V.mean(dim=0), around + ridge)
+
+
 def test_novelty_is_the_relative_distance_minus_a_part_of_the_score_of_the_winner(parts):
     fitted, held_out, new, (total, held) = parts
     novelty = Novelty.of(total, held, 1e-2, slice(None), product)
-    V, y = torch.cat([held_out, fitted]), total.labels
-    means = torch.stack([V[y == label].mean(dim=0) for label in range(5)])
-    within = (V - means[y]).T @ (V - means[y]) / len(V)
-    ridge = within.diagonal().mean() * torch.eye(40, dtype=torch.float64)
-    around = (V - V.mean(dim=0)).T @ (V - V.mean(dim=0)) / len(V)
-    nearest = torch.stack([distance(new, mean, within + ridge) for mean in means]).amin(dim=0)
-    expected = nearest - GAMMA * distance(new, V.mean(dim=0), around + ridge)
+    expected = relative_distance(torch.cat([held_out, fitted]), total.labels, new)
     scores = torch.randn(len(new), 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     expected = expected * novelty.scales[0] - scores.amax(dim=1) * novelty.scales[1]
     torch.testing.assert_close(novelty(new, scores), expected)
+
+
+def test_the_distance_is_right_where_the_classes_are_very_far_apart():
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(600) % 3
+    V = torch.randn(600, 4, dtype=torch.float64, generator=generator)
+    V += 1e5 * torch.randn(3, 4, dtype=torch.float64, generator=generator)[y]
+    found = RelativeDistance.of(counted(V, y))
+    u = (V - found.mean) @ found.root
+    values = found.value(u.square().sum(dim=1), u @ found.sides.T, product(found.shrinking))
+    torch.testing.assert_close(values, relative_distance(V, y, V), rtol=0, atol=1e-2)
 
 
 def test_drawn_samples_have_the_distances_of_held_out_ones_far_from_the_origin(parts):
@@ -56,7 +71,7 @@ def test_drawn_samples_have_the_distances_of_held_out_ones_far_from_the_origin(p
     found = RelativeDistance.of(fitting)
     drawn, _ = found.draw(held, solve(fitting.G, fitting.Q, absolute_ridge(fitting.G, 1e-2)))
     u = (far[kept] - found.mean) @ found.root
-    real = found.value(u.square().sum(dim=1), u @ found.sides.T, product(found.shrunk))
+    real = found.value(u.square().sum(dim=1), u @ found.sides.T, product(found.shrinking))
     assert float(drawn.mean()) == pytest.approx(float(real.mean()), abs=0.3 * float(real.std()))
 
 
@@ -74,6 +89,21 @@ def test_without_held_out_samples_there_is_a_novelty_but_no_limit(parts):
     assert novelty(10 * new, new).mean() > novelty(new, new).mean()
     with pytest.raises(InputError, match="At least 10 samples must be held out"):
         novelty.limit(0.05)
+
+
+def test_a_score_far_above_those_of_known_samples_counts_no_more(parts):
+    _, _, new, (total, held) = parts
+    novelty = Novelty.of(total, held, 1e-2, slice(None), product)
+    usual, high, higher = (torch.full((len(new), 5), score, dtype=torch.float64) for score in (1.0, 100.0, 1000.0))
+    torch.testing.assert_close(novelty(new, higher), novelty(new, high))
+    assert (novelty(new, high) < novelty(new, usual)).all()
+
+
+def test_without_a_positive_definite_matrix_the_distance_alone_tells(parts):
+    _, _, new, (total, held) = parts
+    novelty = Novelty.of(total, held, -10.0, slice(None), product)
+    torch.testing.assert_close(novelty(new, new), novelty(new, 0 * new))
+    assert 0.03 < float((novelty(new, new) > novelty.limit(0.1)).double().mean()) < 0.3
 
 
 def test_features_that_are_all_zero_have_a_finite_novelty():

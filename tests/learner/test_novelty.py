@@ -74,6 +74,21 @@ def test_classes_far_apart_can_be_told_from_others(dtype, classes, distance):
     assert rejected(learner, others[~known], 0.05) > 0.9
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("distance", [100, 10_000, 100_000])
+def test_samples_far_beyond_two_classes_are_rejected(dtype, distance):
+    """The terms of the distance nearly cancel, and scores grow with the distance from the classes."""
+    for seed in range(6):
+        random, y = np.random.default_rng(seed), np.repeat([0, 1], 200)
+        direction = random.normal(size=5)
+        means = random.normal(size=5) + [[0], [distance]] * direction / np.linalg.norm(direction)
+        X, known = (means[y] + random.normal(size=(400, 5)) for _ in range(2))
+        beyond = means[y] + 3.3 * (means[y] - means[1 - y]) + random.normal(size=(400, 5))
+        classifier = IF2NetClassifier(width=300, dtype=dtype, random_state=seed, device="cpu").fit(X, y)
+        assert rejected(classifier, known, 0.05) < 0.15
+        assert rejected(classifier, beyond, 0.05) > 0.95
+
+
 def test_accepted_samples_keep_their_prediction_and_rejected_ones_have_none(learner, halves):
     X = np.concatenate([halves[2], halves[4]])
     predicted, plain = learner.predict(X, unknown=0.05), learner.predict(X)
@@ -152,6 +167,9 @@ def test_models_that_cannot_tell_say_so(new_learner, learner, halves):
     X, y, known, *_ = halves
     with pytest.raises(InputError, match="must be held out"):
         new_learner(holdout=0.0).learn(X, y).predict(known, unknown=0.05)
+    same, names = np.repeat(X[:2], 50, axis=0), np.repeat([0, 1], 50)
+    with pytest.raises(InputError, match="learn more different samples"):
+        new_learner().learn(same, names).predict(known, unknown=0.05)
     with pytest.raises(ConfigurationError, match="Only the analytic rule"):
         new_learner(rule="gradient", epochs=1).learn(X, y).novelty(known)
     with pytest.raises(IF2NetError, match="only predicts"):
