@@ -9,6 +9,15 @@ at a time, in one batch or sample by sample. `size` is the largest relative size
 number of refused batches. Fourth powers show when right samples are refused, too: some of their classes are a hundred
 times as large as others.
 
+Small starts: an encoder starts with a few random rows of a table, and gets others of the same table, one or a few at
+a time. `refused` is the percentage of refused batches, by the number of first rows and of rows in a batch;
+`refused_x_100` is the same for rows in wrong units. All of `refused` are false alarms.
+
+Rare amounts: a model starts with five rows of old classes in which an amount is zero, and learns more of them. Then
+it learns a new class in which the amount is not zero. `loss` is the lost accuracy on the old classes in points,
+compared with a new class without amounts. `loss_without_clip` is the same with unclipped inputs and without the
+check.
+
 First batches: the accuracy on digits after a small first batch and a second one of all other samples, by the size of
 the first batch. `as_they_are` is without the correction for small first batches.
 
@@ -20,7 +29,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +39,7 @@ from sklearn import datasets
 from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures
 
 from if2net import IF2Net
-from if2net.encoder import DenseEncoder, dense, encoder_config
+from if2net.encoder import DenseEncoder, dense, encoder_config, standardise
 from if2net.errors import SuspectInputError
 from if2net.files import write_text
 from if2net.guards import TOO_LARGE, looks_usual, relative_size
@@ -42,8 +51,11 @@ ORDERS = 3
 FIRST_SAMPLES = (1, 2, 5, 10, 20, 50, 100, 500)
 SAMPLES = 6000  # of MNIST and FashionMNIST
 FEW_SAMPLES = dense.FEW_SAMPLES
+FIRST_ROWS, ROWS, STARTS = (1, 2, 5, 10, 20, 50), (1, 2, 5), 60
+WIDE_CLIP = standardise.WIDE_CLIP
 
 Data = tuple[np.ndarray, np.ndarray]
+Table = Callable[[np.random.Generator, int], np.ndarray]
 
 
 def encoder_for(X: np.ndarray) -> DenseEncoder:
@@ -161,6 +173,91 @@ def streams(data: Data) -> dict[str, float]:
     return {"size": max(sizes), "refused": refused}
 
 
+# ---------------------------------------------------------------------- small starts
+
+
+def census(random: np.random.Generator, rows: int) -> np.ndarray:
+    """Return the columns age, education, capital gain, which is rarely above zero, and hours."""
+    gain = np.where(random.random(rows) < 0.08, random.lognormal(8.6, 1.0, rows), 0)
+    hours = random.normal(40, 12, rows).round().clip(1, 99)
+    return np.column_stack([random.integers(17, 90, rows), random.integers(1, 17, rows), gain, hours])
+
+
+def two_amounts(random: np.random.Generator, rows: int) -> np.ndarray:
+    X = random.normal(size=(rows, 8))
+    X[:, 6:] = np.where(random.random((rows, 2)) < 0.1, random.lognormal(6, 1, (rows, 2)), 0)
+    return X
+
+
+def flags(random: np.random.Generator, rows: int) -> np.ndarray:
+    X = (random.random((rows, 8)) < 0.3).astype(float)
+    X[:, 7] = np.where(random.random(rows) < 0.05, random.lognormal(7, 1, rows), 0)
+    return X
+
+
+def incomes(random: np.random.Generator, rows: int) -> np.ndarray:
+    kinds = np.eye(20)[random.integers(0, 20, rows)]
+    return np.column_stack([kinds, random.integers(17, 90, rows), random.lognormal(10.5, 0.8, rows)])
+
+
+def rows_of(name: str) -> Table:
+    X = getattr(datasets, f"load_{name}")(return_X_y=True)[0]
+    return lambda random, rows: X[random.integers(0, len(X), rows)]
+
+
+TABLES: dict[str, Table] = {
+    **{name: rows_of(name) for name in ("iris", "wine", "breast_cancer", "digits", "diabetes")},
+    "census": census,
+    "eight columns, two of them rare amounts": two_amounts,
+    "flags and a rare amount": flags,
+    "one-hot columns, age and income": incomes,
+    "one column, uniform to the power of 5": lambda random, rows: random.uniform(-1, 1, (rows, 1)) ** 5,
+    "one column, normal": lambda random, rows: random.normal(size=(rows, 1)),
+    "one column, lognormal": lambda random, rows: random.lognormal(0, 1.5, (rows, 1)),
+    "five columns, lognormal": lambda random, rows: random.lognormal(0, 1.5, (rows, 5)),
+    "five columns, Zipf counts": lambda random, rows: random.zipf(2, (rows, 5)).clip(max=10**6).astype(float),
+}
+
+
+def alarms(table: Table, factor: float = 1.0) -> dict[str, dict[str, float]]:
+    """Return the percentage of refused batches, by the number of first rows and of rows in a batch."""
+    percentages: dict[str, dict[str, float]] = {}
+    for first in FIRST_ROWS:
+        refused = np.zeros((STARTS, len(ROWS)))
+        for seed in range(STARTS):
+            random = np.random.default_rng([seed, first])
+            encoder = encoder_for(table(random, first))
+            X = torch.from_numpy(factor * table(random, 20 * max(ROWS))).float()
+            for place, rows in enumerate(ROWS):
+                parts = X[: 20 * rows].split(rows)
+                refused[seed, place] = 100 * np.mean([not looks_usual(part, encoder) for part in parts])
+        percentages[str(first)] = dict(zip(map(str, ROWS), refused.mean(axis=0).tolist(), strict=True))
+    return percentages
+
+
+def rare_amounts(table: Table, amounts: list[int], **settings: Any) -> dict[str, float]:
+    """Return the loss of the old classes through amounts in these columns: the mean of five draws."""
+    accuracies: dict[str, list[float]] = {"without": [], "loss": [], "loss_without_clip": []}
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        X = table(random, 2000)
+        X[:, amounts] = 0
+        y = 2 * (X[:, 0] > X[:, 0].mean()) + (X[:, 1] > X[:, 1].mean())
+        poor, rich = table(random, 300), table(random, 300)
+        poor[:, amounts] = 0
+        rich[:, amounts] = random.lognormal(8.6, 1.0, (300, len(amounts)))
+        for name, new in (("without", poor), ("loss", rich), ("loss_without_clip", rich)):
+            standardise.WIDE_CLIP = float("inf") if name == "loss_without_clip" else WIDE_CLIP
+            net = IF2Net(device="cpu", seed=seed, check_inputs=name == "loss", **settings)
+            net.learn(X[:5], y[:5]).learn(X[5:1000], y[5:1000])
+            for start in range(0, 300, 5):
+                net.learn(new[start : start + 5], np.full(5, 4))
+            accuracies[name].append(100 * float((net.predict(X[1000:]) == y[1000:]).mean()))
+    standardise.WIDE_CLIP = WIDE_CLIP
+    without, *others = (float(np.mean(values)) for values in accuracies.values())
+    return dict(zip(("loss", "loss_without_clip"), (without - other for other in others), strict=True))
+
+
 # ---------------------------------------------------------------------- first batches
 
 
@@ -208,6 +305,18 @@ def main() -> None:
         "limit": TOO_LARGE,
         "ordinary": {name: streams(one) for name, one in data.items()},
         "fourth_powers": {name: streams(one) for name, one in powers.items()},
+        "small_starts": {
+            name: {"refused": alarms(table), "refused_x_100": alarms(table, 100)} for name, table in TABLES.items()
+        },
+        "rare_amounts": {
+            f"{name}, encoder {encoder}": rare_amounts(table, amounts, encoder=encoder)
+            for name, table, amounts in (
+                ("census", census, [2]),
+                ("eight columns", two_amounts, [6, 7]),
+                ("flags", flags, [7]),
+            )
+            for encoder in ("wide", "linear")
+        },
         "first_batches_of_digits": small_starts(digits) | {"as_they_are": small_starts(digits, corrected=False)},
     }
     write_text(arguments.out, json.dumps(report, indent=1) + "\n")

@@ -132,10 +132,15 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             return self._learn(IF2Net(self._config()), X, y, sample_weight, reset=True)
 
     def set_params(self, **params: Any) -> IF2NetClassifier:
-        """Set parameters. `class_weight` takes effect at once, also for a learned model; the others with `fit`."""
+        """Set parameters; most take effect with `fit`.
+
+        `class_weight`, and `check_inputs` in `config`, take effect at once, also for a learned model.
+        """
         if "class_weight" in params and hasattr(self, "learner_"):
             _check_class_weight(params["class_weight"], self.learner_.classes.tolist())
             self.learner_.weigh_classes(_class_weight_text(params["class_weight"]))
+        if isinstance(params.get("config", ()), Mapping | None) and hasattr(self, "learner_"):
+            self.learner_.check_inputs = (params["config"] or {}).get("check_inputs", True)
         return super().set_params(**params)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> IF2NetClassifier:

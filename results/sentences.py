@@ -123,8 +123,16 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
     study = read("benchmarks/study_streams.json")["streams"].values()
     tasks = sum(stream["batches"] for stream in study if not stream["refused"])
     largest = max(stream.get("size", 0) for stream in study)
-    spoiled = batches["bad_batches"]["digits"]["all values x 1e+06"]["loss_without_check"]
+    spoiled = batches["bad_batches"]["digits, encoder linear"]["all values x 1e+06"]["loss_without_check"]
     starts = batches["first_batches_of_digits"]
+    false_alarms = [
+        percentage
+        for table in batches["small_starts"].values()
+        for first, percentages in table["refused"].items()
+        for percentage in percentages.values()
+        if int(first) >= 10
+    ]
+    amounts = [entry["loss"] for entry in batches["rare_amounts"].values()]
     contenders = read("benchmarks/learning.json")["contenders"]
     peers = ("ranpac's recipe", "acil's recursion as published", "slda")
     times = [contenders[name]["times_ours"] for name in peers if name in contenders] + published_ranpac()
@@ -160,6 +168,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("as far as they run without a GPU: {:,} tasks of digits", (tasks,)),
             ("with figures up to {:.1f} (`benchmarks/study_streams.py`)", (largest,)),
             ("a batch times 10⁶ costs the old digits {:.0f} points", (spoiled,)),
+            ("cost the old classes at most {:.1f} points", (max(amounts),)),
+            ("From ten first rows on, at most {:.1f} % of the batches", (max(false_alarms),)),
             ("If at least {:.0f} % of a batch", (100 * REPEATED,)),
             ("a single first sample costs {:.1f} points", (starts["500"] - starts["1"],)),
         ],

@@ -162,6 +162,11 @@ class DenseEncoder:
         return self._standardiser.clip < float("inf")
 
     @property
+    def has_units(self) -> bool:
+        """Whether each input has its own scale."""
+        return self._standardiser.has_units
+
+    @property
     def _standardiser(self) -> Standardiser:
         if self.standardiser is None:
             raise RuntimeError("The encoder has not been started; call start with the first data.")
@@ -181,7 +186,7 @@ class DenseEncoder:
         if inputs < X.shape[1]:
             self.fold = Fold.draw(X.shape[1], inputs, generator).to(X)
         standardised = self._standardised(X)
-        has_units = self.config.standardise == "auto" and self.standardiser.clip < float("inf")
+        has_units = self.config.standardise == "auto" and self.has_units
         self.weights = []
         for depth, blocks in enumerate(self.config.layers):
             drawn = random_blocks(
@@ -240,8 +245,12 @@ class DenseEncoder:
         inputs.check_range(float(self.farthest(X)), X.dtype)
 
     def farthest(self, X: Tensor) -> Tensor:
-        """Return the largest standardised value of X, as a tensor on the device."""
-        ends = (torch.aminmax(self._standardiser(part)) for part in X.split(4096))
+        """Return the largest standardised value of X, as a tensor on the device.
+
+        With a common scale, it is that before clipping.
+        """
+        scaled = self._standardiser if self.has_units else self._standardiser.unclipped
+        ends = (torch.aminmax(scaled(part)) for part in X.split(4096))
         return torch.stack([torch.maximum(-lowest, highest) for lowest, highest in ends]).max()
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:

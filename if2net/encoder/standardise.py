@@ -15,6 +15,10 @@ MODES = ("auto", "feature", "common", "intensity", "none")
 # responses would dominate all others.
 CLIP = 4.0
 
+# The same for a common scale, far above the values of images. Without it, a column that is zero in a small first
+# batch and holds large amounts later would dominate all others ("rare_amounts" in benchmarks/bad_batches.json).
+WIDE_CLIP = 30.0
+
 # Intensities are divided by this power of their sample's length: 1 would remove brightness, 0 would keep it. On
 # validation data one half was better than 0 on MNIST and FashionMNIST, but not on digits
 # (results/encoder/*-standardise.json).
@@ -60,25 +64,39 @@ class Standardiser:
         # A constant feature, or a single sample, has no spread: its size takes the place of it.
         scale = variance.sqrt()
         scale = torch.where(scale > 1e-12 * size + 1e-30, scale, size.clamp(min=1.0))
-        clip = CLIP if mode == "feature" else float("inf")
+        clip = CLIP if mode == "feature" else WIDE_CLIP
         return cls(mean.to(X.dtype), scale.to(X.dtype).contiguous(), clip, power)
+
+    @property
+    def has_units(self) -> bool:
+        """Whether each feature has its own scale."""
+        return self.clip == CLIP
 
     def _usual(self) -> Tensor:
         """Return the root mean square of each feature of the first data, in its own units.
 
+        With a common scale, a feature of zeros has no usual size: infinity.
         With y = x / ‖x‖^p, the length of x is that of y to the power of 1 / (1 − p).
         """
         squares = self.mean.double().square() + self.scale.double().square()
-        if self.clip < float("inf"):  # a feature that was constant may be as large as any other
+        if self.has_units:  # a feature that was constant may be as large as any other
             constant = self.scale == self.mean.abs().clamp(min=1.0)
             squares = torch.where(constant, squares.max(), squares)
-        return (squares.sqrt() * squares.sum().pow(self.power / (2 - 2 * self.power))).to(self.scale.dtype)
+        usual = squares.sqrt() * squares.sum().pow(self.power / (2 - 2 * self.power))
+        # A mean of exactly 0 is nearly always that of zeros alone. If all means are 0, the features are centred.
+        zero = self.mean == 0
+        if not self.has_units and self.clip < float("inf") and not zero.all():
+            usual = usual.masked_fill(zero, float("inf"))
+        return usual.to(self.scale.dtype)
 
     def __call__(self, X: Tensor) -> Tensor:
         if self.does_nothing:
             return X
-        standardised = (_evened(X, self.power) - self.mean) / self.scale
+        standardised = self.unclipped(X)
         return standardised if self.clip == float("inf") else standardised.clamp(-self.clip, self.clip)
+
+    def unclipped(self, X: Tensor) -> Tensor:
+        return (_evened(X, self.power) - self.mean) / self.scale
 
 
 def _mean(function: Callable[[Tensor], Tensor], X: Tensor, weights: Tensor | None) -> Tensor:

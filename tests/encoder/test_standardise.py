@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from if2net.encoder import standardise
-from if2net.encoder.standardise import CLIP, MODES, Standardiser
+from if2net.encoder.standardise import CLIP, MODES, WIDE_CLIP, Standardiser
 from if2net.errors import ConfigurationError
 
 
@@ -67,13 +67,20 @@ def test_none_changes_nothing():
     assert torch.equal(Standardiser.fit(X, "none")(1e6 * X), 1e6 * X)
 
 
-@pytest.mark.parametrize(("mode", "clipped"), [("feature", True), ("common", False)])
-def test_only_a_scale_per_feature_clips_outliers(mode, clipped):
+@pytest.mark.parametrize(("mode", "clip"), [("feature", CLIP), ("common", WIDE_CLIP), ("intensity", WIDE_CLIP)])
+def test_outliers_are_clipped(mode, clip):
     standardiser = Standardiser.fit(samples(), mode)
     outlier = standardiser(torch.tensor([[1e6, -1e6, 3.5]], dtype=torch.float64))
-    assert (outlier[0, :2].tolist() == [CLIP, -CLIP]) is clipped
-    assert outlier[0, :2].abs().min() >= CLIP
-    assert outlier[0, 2].abs() < 1
+    assert outlier[0, :2].tolist() == [clip, -clip]
+    assert outlier[0, 2].abs() < clip
+
+
+def test_a_column_of_zeros_has_no_usual_size_where_the_scale_is_common():
+    X = samples()
+    X[:, 1] = 0
+    assert Standardiser.fit(X, "common").usual.isinf().tolist() == [False, True, False]
+    assert Standardiser.fit(X, "feature").usual.isfinite().all()
+    assert Standardiser.fit(torch.zeros(2, 3), "common").usual.isfinite().all()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -121,7 +121,7 @@ def two_classes(scale, first):
 
 
 @pytest.mark.parametrize(
-    "settings", [UNSCALED, {"device": "cpu", "width": 200, "check_inputs": False}], ids=["unscaled", "wide"]
+    "settings", [UNSCALED, {"device": "cpu", "width": 200, "standardise": "none"}], ids=["unscaled", "wide"]
 )
 def test_forgetting_is_refused_where_the_rest_would_be_lost_in_rounding(settings):
     learner = IF2Net(**settings).learn(*two_classes(1.0, 0)).learn(*two_classes(1e4, 2))

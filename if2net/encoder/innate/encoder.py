@@ -107,6 +107,7 @@ class InnateEncoder:
     # `check` compares the range of the values, so usual sizes are not needed.
     usual: ClassVar[None] = None
     clips: ClassVar[bool] = False
+    has_units: ClassVar[bool] = False
 
     @property
     def inputs(self) -> int:
