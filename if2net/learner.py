@@ -351,11 +351,16 @@ class IF2Net:
         X, weights, config = batch.X, batch.weights, batch.config
         if config.shape is not None:
             pictures.check_shape(X.shape[1], config.shape)
-        encoder = _new_encoder(config, X.shape[1])
+        encoder = self._new_encoder(config, X.shape[1])
         some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
         first = self._tensor(X.source[some]) if isinstance(X, Streamed) else X[some]
         encoder.start(first, None if weights is None else weights[some])
         return encoder, self._fitting(X, encoder)
+
+    def _new_encoder(self, config: Config, features: int) -> Encoder:
+        if config.shape is not None:
+            return InnateEncoder(InnateConfig.of(config.encoder, config.shape, config.flips, config.width))
+        return DenseEncoder(encoder_config(config.encoder, features, **config.encoder_overrides()), config.seed)
 
     def _usual(self, X: Samples, encoder: Encoder) -> Samples:
         """Return samples that are checked for values far larger than the first data."""
@@ -856,7 +861,7 @@ class IF2Net:
         assert other.encoder is not None
         theirs = other.frozen_tensors()
         ours = self.frozen_tensors() if self.encoder is not None else theirs
-        encoder = self.encoder or _new_encoder(self._with_encoder_of(other), other.encoder.inputs)
+        encoder = self.encoder or self._new_encoder(self._with_encoder_of(other), other.encoder.inputs)
         same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
         if not same or not all(_equal(ours[name], theirs[name]) for name in ours):
             raise InputError(
@@ -990,7 +995,7 @@ class IF2Net:
         features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
             raise ModelFileError("The tensor encoder.mean is missing or empty.")
-        encoder = _new_encoder(self.config, features)
+        encoder = self._new_encoder(self.config, features)
         layers = encoder.config.layer_shapes(features) if encoder.config.tweaked else []
         count = tasks if self.config.representation == "per-task" else 1
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
@@ -1042,12 +1047,6 @@ class IF2Net:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
         return self._of(self.__getstate__())
-
-
-def _new_encoder(config: Config, features: int) -> Encoder:
-    if config.shape is not None:
-        return InnateEncoder(InnateConfig.of(config.encoder, config.shape, config.flips, config.width))
-    return DenseEncoder(encoder_config(config.encoder, features, **config.encoder_overrides()), config.seed)
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

@@ -224,9 +224,7 @@ def results(folder):
     plan = Plan(scenario, resolve(["if2net", "ncm"], "agnostic", []), (0, 1))
     counts = pack(np.diag([10, 20, 30, 40]))
     runs = [
-        Run(
-            name, seed, [3, 1, 0, 2], [[0.9, None], [0.5, 0.8]], [0.9, 0.9], Seconds(1.0, 0.5), 100, 0, 50, "", counts
-        )
+        Run(name, seed, [3, 1, 0, 2], [[0.9], [0.5, 0.8]], [0.9, 0.9], Seconds(1.0, 0.5), 100, 0, 50, "", counts)
         for name in plan.settings
         for seed in plan.seeds
     ]

@@ -51,5 +51,5 @@ class EncodedLearner(IF2Net):
             )
         super().__init__(replace(config, image_shape=f"1x{features}", flips=False))
 
-    def _new_encoder(self, features: int) -> EncodedRows:
-        return EncodedRows(InnateConfig.of(self.config.encoder, (1, features, 1), False, self.config.width))
+    def _new_encoder(self, config: Config, features: int) -> EncodedRows:
+        return EncodedRows(InnateConfig.of(config.encoder, (1, features, 1), False, config.width))
