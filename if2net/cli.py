@@ -178,7 +178,7 @@ for panel, commands in PANELS.items():
     for command in commands:
         example = f"Example: {EXAMPLES[command]}" if command in EXAMPLES else None
         app.command(rich_help_panel=panel, epilog=example)(command)
-# A group of its own: it makes a part of the product again, changes no model, and is not part of the study.
+# A group of its own: it rebuilds a part of the product, changes no model, and is not part of the study.
 app.add_typer(innate, rich_help_panel="The innate encoder")
 
 

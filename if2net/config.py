@@ -203,7 +203,7 @@ class Config:
         )
 
     def renamed(self, names: Mapping[Any, Any]) -> Config:
-        """Return these settings after classes got other names: their weights go with them.
+        """Return these settings with the weights of classes under their new names.
 
         >>> Config(class_weight='[["owl", 2.5], ["bat", 3.0]]').renamed({"owl": "bat", "bat": "owl"}).class_weights()
         {'bat': 2.5, 'owl': 3.0}

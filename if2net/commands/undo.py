@@ -29,8 +29,8 @@ def undo(
         if kept is None:
             raise InputError(
                 f"There is nothing to take back: no earlier model is kept beside {model}. Only `if2net learn` keeps "
-                "one, if the model existed. The next change removes it, since it would hold the samples that a "
-                "forget takes out. Use a backup copy, or learn the samples again."
+                "one, if the model existed. The next change removes it, because it could still hold forgotten "
+                "samples. Use a backup copy, or learn the samples again."
             )
         net = IF2Net.load(kept, device)
         identities = [modelfile.read(path)[1]["identity"] for path in (kept, model)]

@@ -106,7 +106,7 @@ def test_every_other_change_removes_the_model_of_before(change, folder, monkeypa
 def test_nothing_of_forgotten_samples_can_be_taken_back_after_the_next_learn(folder):
     if2net("learn", folder / "low.if2", folder / "high.csv")
     if2net("forget", folder / "low.if2", folder / "high.csv")
-    with pytest.raises(IF2NetError, match=r"hold the samples that a forget takes out. Use a backup copy"):
+    with pytest.raises(IF2NetError, match=r"could still hold forgotten samples. Use a backup copy"):
         if2net("undo", folder / "low.if2")
     forgotten = (folder / "low.if2").read_bytes()
     if2net("learn", folder / "low.if2", folder / "middle.csv")

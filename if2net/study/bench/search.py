@@ -138,7 +138,7 @@ def explore(
 ) -> Search:
     """Search a space from its start. Both neighbours of the best value are tried, so the best is not at an edge.
 
-    A trial learns the first `tasks` of the stream. Settings that are best after a few tasks may forget more later.
+    A trial learns the first `tasks` of the stream. The best after a few tasks are not always the best after all.
     """
     check_tasks(scenario, tasks)
     scenario, tried = for_search(scenario), list[Trial]()
