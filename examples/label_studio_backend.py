@@ -19,8 +19,8 @@ from urllib.request import Request, urlopen
 from PIL import Image
 
 from if2net import IF2Net, learn_images
-from if2net.files import locked
 from if2net.images.learning import images_to_predict
+from if2net.locks import locked
 
 # The names in the labelling interface: <Image name="image" value="$image"/><Choices name="choice" toName="image">
 IMAGE, CHOICE = "image", "choice"

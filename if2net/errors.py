@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
+# The numbers of the operating system's errors where a disk or a quota is full.
+NO_SPACE = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 # Names that an error lists. Of more, the nearest are listed.
 MOST_NAMED = 20
 
@@ -90,3 +95,17 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ConfigurationError
         nearest = difflib.get_close_matches(str(name), names, n=MOST_NAMED, cutoff=0)
         return ConfigurationError(f"There is no {kind} {name!r}{hint} Some of {len(names):,}: {', '.join(nearest)}.")
     return ConfigurationError(f"There is no {kind} {name!r}{hint} Known: {', '.join(names)}.")
+
+
+@contextmanager
+def explaining_output(path: str | os.PathLike[str], numbers: tuple[int, ...] | None = None) -> Iterator[None]:
+    """Turn an error of the operating system into an OutputError; with `numbers`, only errors with these numbers."""
+    try:
+        yield
+    except OSError as error:
+        if numbers is not None and error.errno not in numbers:
+            raise
+        advice = "free some space" if error.errno in NO_SPACE else "check the permissions of its folder"
+        raise OutputError(
+            f"{path} cannot be written ({error.strerror}); {advice}, or choose another place."
+        ) from error

@@ -5,28 +5,14 @@ import os
 import stat
 import subprocess
 import sys
-import tempfile
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from if2net import files
 from if2net.errors import OutputError
-from if2net.files import (
-    cache_folder,
-    fill_folder_once,
-    kept_file,
-    locked,
-    make_folder,
-    remove_abandoned,
-    replacing,
-    take_back,
-    write_text,
-)
+from if2net.files import kept_file, replacing, take_back, write_text
+from if2net.temporary_files import remove_abandoned
 
 
 def mode_of(path):
@@ -245,6 +231,11 @@ def test_a_folder_or_a_missing_folder_is_refused(tmp_path):
     refused(tmp_path / "none" / "a.txt", "none does not exist; create it")
 
 
+def test_a_device_is_never_replaced():
+    with pytest.raises(OutputError, match="is a device"):
+        write_text("/dev/stdout", "text")
+
+
 def test_a_link_that_leads_back_to_itself_is_refused_and_stays(tmp_path):
     first, second = tmp_path / "first.txt", tmp_path / "second.txt"
     first.symlink_to(second)
@@ -289,38 +280,7 @@ def test_a_disk_that_is_full_at_the_end_is_explained(tmp_path, monkeypatch):
     assert not os.listdir(tmp_path)
 
 
-# ---------------------------------------------------------------------- abandoned temporary files
-
-KILLED = """
-import os, sys
-from pathlib import Path
-from if2net.files import replacing, fill_folder_once
-def fill(folder):
-    folder.mkdir()
-    with replacing(Path(sys.argv[1]) / "a.txt"):
-        os._exit(9)
-fill_folder_once(Path(sys.argv[1]) / "b", fill)
-"""
-
-
-def test_files_of_a_killed_process_are_removed_and_those_of_a_running_one_are_not(tmp_path):
-    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
-    assert done.returncode == 9
-    left = os.listdir(tmp_path)
-    assert len(left) == 3  # the file, the folder and the lock of the folder
-    assert all(name.endswith(".if2net-tmp") for name in left)
-    with replacing(tmp_path / "a.txt") as temporary:
-        remove_abandoned(tmp_path)
-        assert temporary.exists()
-    fill_folder_once(tmp_path / "b", Path.mkdir)
-    assert sorted(os.listdir(tmp_path)) == ["a.txt", "b"]
-
-
-def test_a_temporary_file_is_in_use_as_long_as_any_process_holds_it(tmp_path):
-    """Names of machines and numbers of processes prove nothing: containers share a volume and have their own."""
-    with replacing(tmp_path / "a.txt") as temporary:
-        subprocess.run([sys.executable, "-c", REMOVE, tmp_path], check=True)
-        assert temporary.exists()
+# ---------------------------------------------------------------------- Ctrl-C
 
 
 def test_ctrl_c_at_any_moment_leaves_no_temporary_file_in_a_process_that_lives_on(tmp_path):
@@ -348,225 +308,3 @@ for _ in range(300):
         interrupted += 1
 print(interrupted, os.dup(0))
 """
-
-
-REMOVE = """
-import sys
-from pathlib import Path
-from if2net.files import remove_abandoned
-remove_abandoned(Path(sys.argv[1]))
-"""
-
-# ---------------------------------------------------------------------- locks
-
-HOLD = """
-import sys
-from if2net.files import locked
-with locked(sys.argv[1]):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@contextmanager
-def held_elsewhere(path):
-    """Another process that holds the lock until the block ends."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_a_lock_that_another_process_holds_is_refused_or_waited_for(tmp_path):
-    path, reports = tmp_path / "m.if2", []
-
-    def release(report):
-        reports.append(report)
-        process.stdin.close()
-
-    with held_elsewhere(path) as process:
-        with pytest.raises(OutputError, match=f"in use by process {process.pid} on "), locked(path, wait=False):
-            pass
-        with locked(path, report=release):
-            assert f"Waiting for process {process.pid} on " in reports[0]
-    assert len(reports) == 1
-    assert not os.listdir(tmp_path)
-
-
-def test_the_lock_of_a_killed_process_is_free(tmp_path):
-    with held_elsewhere(tmp_path / "m.if2") as process:
-        process.kill()
-        process.wait()
-        assert len(os.listdir(tmp_path)) == 1
-        with locked(tmp_path / "m.if2", wait=False):
-            pass
-    assert not os.listdir(tmp_path)
-
-
-AS_ANOTHER_USER = """
-import os, sys
-from pathlib import Path
-from if2net.files import locked
-os.seteuid(65534)
-folder = Path(sys.argv[1])
-(folder / "new").touch()  # the folder is open to all
-with locked(folder / "m.if2", wait=False):
-    pass
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="only the superuser can become another user")
-def test_the_lock_that_a_killed_process_of_another_user_left_is_free():
-    with tempfile.TemporaryDirectory() as name:  # the folders of pytest are private
-        folder = Path(name)
-        with held_elsewhere(folder / "m.if2") as process:
-            process.kill()
-            process.wait()
-        (lock,) = folder.iterdir()
-        lock.chmod(0o644)
-        folder.chmod(0o777)
-        subprocess.run([sys.executable, "-c", AS_ANOTHER_USER, folder], check=True)
-        assert os.listdir(folder) == ["new"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
-def test_other_users_can_wait_for_a_lock_whatever_the_umask(tmp_path):
-    before = os.umask(0o077)
-    try:
-        with locked(tmp_path / "m.if2"):
-            (lock,) = tmp_path.iterdir()
-            assert stat.S_IMODE(lock.stat().st_mode) == 0o666
-    finally:
-        os.umask(before)
-
-
-def test_links_to_one_file_share_its_lock_and_other_files_do_not(tmp_path):
-    (tmp_path / "m.if2").touch()
-    (tmp_path / "link.if2").symlink_to(tmp_path / "m.if2")
-    with locked(tmp_path / "link.if2"), locked(tmp_path / ("m" * 250), wait=False):
-        with pytest.raises(OutputError, match="in use"), locked(tmp_path / "m.if2", wait=False):
-            pass
-        remove_abandoned(tmp_path)
-        with pytest.raises(OutputError, match="in use"), locked(tmp_path / "m.if2", wait=False):
-            pass
-
-
-def test_the_lock_of_a_folder_is_inside_it(tmp_path):
-    with locked(tmp_path):
-        assert os.listdir(tmp_path)
-        with pytest.raises(OutputError, match="in use"), locked(tmp_path, wait=False):
-            pass
-    assert not os.listdir(tmp_path)
-
-
-def test_a_lock_needs_a_folder_that_can_be_written_to(tmp_path, monkeypatch):
-    with pytest.raises(OutputError, match="does not exist"), locked(tmp_path / "none" / "m.if2"):
-        pass
-
-    def refuse(*arguments):
-        raise PermissionError(errno.EACCES, "Permission denied")
-
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(OutputError, match="check the permissions of its folder"), locked(tmp_path / "m.if2"):
-        pass
-
-
-COUNT = """
-import sys
-from pathlib import Path
-from if2net.files import locked
-counter = Path(sys.argv[1])
-for _ in range(25):
-    with locked(counter, report=print):
-        counter.write_text(str(int(counter.read_text()) + 1))
-"""
-
-
-def test_one_process_at_a_time_holds_a_lock(tmp_path):
-    counter = tmp_path / "counter"
-    counter.write_text("0")
-    processes = [
-        subprocess.Popen([sys.executable, "-c", COUNT, counter], stdout=subprocess.DEVNULL) for _ in range(4)
-    ]
-    assert [process.wait() for process in processes] == [0, 0, 0, 0]
-    assert counter.read_text() == "100"
-    assert os.listdir(tmp_path) == ["counter"]
-
-
-def test_a_file_system_without_locks_can_be_used(tmp_path, monkeypatch):
-    def refuse(*arguments):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr("fcntl.flock", refuse)
-    with locked(tmp_path):
-        write_text(tmp_path / "a.txt", "new")
-    assert os.listdir(tmp_path) == ["a.txt"]
-
-
-# ---------------------------------------------------------------------- folders
-
-
-def test_the_cache_folder_can_be_chosen(tmp_path, monkeypatch):
-    monkeypatch.delenv("IF2NET_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / "if2net"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_folder() == tmp_path / ".cache" / "if2net"
-    monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "own"))
-    assert cache_folder() == tmp_path / "own"
-
-
-def test_a_folder_that_cannot_be_created_is_explained(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"(cannot be created|is a file).*; set IF2NET_CACHE"):
-        make_folder(tmp_path / "file" / "folder")
-    assert make_folder(tmp_path / "a" / "b").is_dir()
-
-
-def test_a_folder_is_filled_once(tmp_path):
-    def fill(folder):
-        folder.mkdir()
-        (folder / "content").touch()
-
-    for _ in range(2):
-        assert fill_folder_once(tmp_path / "data" / "set", fill) == tmp_path / "data" / "set"
-        fill = None
-    assert os.listdir(tmp_path / "data") == ["set"]
-    assert os.listdir(tmp_path / "data" / "set") == ["content"]
-
-
-def test_a_folder_that_another_process_has_filled_meanwhile_is_taken(tmp_path, monkeypatch):
-    waiting, sleep = threading.Event(), time.sleep
-
-    def note(seconds):
-        waiting.set()
-        sleep(seconds)
-
-    monkeypatch.setattr("if2net.files.time.sleep", note)
-    with held_elsewhere(tmp_path / "set") as process, ThreadPoolExecutor() as pool:
-        filled = pool.submit(fill_folder_once, tmp_path / "set", None)
-        assert waiting.wait(60)
-        (tmp_path / "set").mkdir()
-        process.stdin.close()
-        assert filled.result() == tmp_path / "set"
-    assert os.listdir(tmp_path) == ["set"]
-
-
-def test_a_folder_that_could_not_be_filled_does_not_exist(tmp_path):
-    def fill(folder):
-        folder.mkdir()
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with pytest.raises(OutputError, match="free some space"):
-        fill_folder_once(tmp_path / "set", fill)
-    assert not os.listdir(tmp_path)
-
-
-def test_a_device_is_never_replaced():
-    with pytest.raises(OutputError, match="is a device"):
-        write_text("/dev/stdout", "text")

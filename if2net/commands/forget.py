@@ -46,8 +46,9 @@ def forget(
     """
     from if2net.commands.images import print_left_out
     from if2net.errors import ConfigurationError
-    from if2net.files import check_writable, locked
+    from if2net.files import check_writable
     from if2net.learner import IF2Net
+    from if2net.locks import locked
 
     if bool(samples) == bool(classes):
         raise ConfigurationError("Give either the samples to forget, or classes with --class.")

@@ -24,8 +24,9 @@ def fork(
     It has the frozen encoder of MODEL. Let it learn other samples, perhaps on another machine.
     """
     from if2net.errors import OutputError
-    from if2net.files import check_writable, locked
+    from if2net.files import check_writable
     from if2net.learner import IF2Net
+    from if2net.locks import locked
 
     check_writable(out)
     net = IF2Net.load(model, device).fork()

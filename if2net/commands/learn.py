@@ -72,7 +72,8 @@ def learn(
     A process waits while another one changes MODEL.
     """
     from if2net.errors import ConfigurationError
-    from if2net.files import check_writable, locked
+    from if2net.files import check_writable
+    from if2net.locks import locked
 
     console = screen(quiet=quiet)
     if workers is not None and cluster is None:

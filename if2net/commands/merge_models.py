@@ -30,8 +30,9 @@ def merge_models(
     Each sample counts once: a model that has been merged before is refused. `if2net merge` joins results of runs.
     """
     from if2net.errors import InputError
-    from if2net.files import check_writable, locked
+    from if2net.files import check_writable
     from if2net.learner import IF2Net
+    from if2net.locks import locked
 
     if len(models) < 2:
         raise InputError("Give OUT and at least two models to join.")

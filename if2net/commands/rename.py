@@ -27,8 +27,9 @@ def rename(
     name all classes.
     """
     from if2net.errors import InputError
-    from if2net.files import check_writable, locked
+    from if2net.files import check_writable
     from if2net.learner import IF2Net
+    from if2net.locks import locked
 
     if len(names) % 2:
         raise InputError(f"The class {names[-1]!r} has no new name; give pairs of an old and a new name.")

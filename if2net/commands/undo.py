@@ -20,8 +20,9 @@ def undo(
     """
     from if2net import modelfile
     from if2net.errors import InputError, ModelFileError
-    from if2net.files import check_writable, kept_file, locked, take_back
+    from if2net.files import check_writable, kept_file, take_back
     from if2net.learner import IF2Net
+    from if2net.locks import locked
 
     check_writable(model)
     with locked(model, wait=not no_wait):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from if2net.files import cache_folder
+from if2net.output_folders import cache_folder
 
 # Seconds to wait for another process that is writing to the database.
 TIMEOUT = 60.0

@@ -24,12 +24,12 @@ from threadpoolctl import threadpool_limits
 
 from if2net.config import Config, resolve_device
 from if2net.errors import IF2NetError, InputError, NumericalError, unknown
-from if2net.files import locked
 from if2net.images.backbones.registry import DEFAULT
 from if2net.images.extractor import Extractor
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.images.model_backbone import BackboneRecord, extractor_for
 from if2net.learner import IF2Net
+from if2net.locks import locked
 from if2net.server.changes import FORGET_CLASS, INVERSE, LEARN, MERGE, RENAME, RESTORE, Change
 from if2net.server.log import Entry, Logged
 from if2net.server.refusal import Refusal, refusal_of

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from if2net import load, modelfile
 from if2net.cli import app, main
 from if2net.errors import IF2NetError
-from if2net.files import kept_file, locked
+from if2net.files import kept_file
+from if2net.locks import locked
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -14,7 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net.errors import ConfigurationError
-from if2net.files import make_folder, read_bytes, write_text
+from if2net.files import read_bytes, write_text
+from if2net.output_folders import make_folder
 from if2net.progress import Show
 from if2net.study.bench.display import spread
 from if2net.study.bench.environment import Environment, environment

@@ -32,7 +32,8 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from if2net.errors import ConfigurationError, NumericalError
-from if2net.files import make_folder, read_bytes, write_text
+from if2net.files import read_bytes, write_text
+from if2net.output_folders import make_folder
 from if2net.study.bench import metrics
 from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.protocol import PROTOCOLS

@@ -13,8 +13,9 @@ from itertools import count
 from pathlib import Path
 
 from if2net.errors import ConfigurationError, InUseError, NumericalError
-from if2net.files import is_empty, locked_folder, make_folder, read_bytes
+from if2net.files import read_bytes
 from if2net.images.extractor import load_extractor
+from if2net.output_folders import is_empty, locked_folder, make_folder
 from if2net.study.bench.results import Results, Run, backbones, write_json
 from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep, checkpoint_path, finished_runs

@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net import modelfile
 from if2net.errors import ModelFileError, NumericalError
-from if2net.files import make_folder
+from if2net.output_folders import make_folder
 from if2net.study.bench.environment import device_name
 from if2net.study.bench.metrics import check
 from if2net.study.bench.protocol import PROTOCOLS, accuracies, confusion

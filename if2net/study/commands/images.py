@@ -90,7 +90,8 @@ def pretrain(
 
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError
-    from if2net.files import check_writable, locked
+    from if2net.files import check_writable
+    from if2net.locks import locked
     from if2net.progress import progress
     from if2net.study.data import load_images
     from if2net.study.pretraining import held_out

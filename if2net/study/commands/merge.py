@@ -21,7 +21,7 @@ def merge(
     quiet: QuietOption = False,
 ) -> None:
     """Merge results from different machines. To join models, use `if2net merge-models`."""
-    from if2net.files import locked_folder
+    from if2net.output_folders import locked_folder
     from if2net.study.bench.results import merge_folders
     from if2net.study.bench.runner import ADVICE
 

@@ -38,7 +38,7 @@ ProtocolOption = Annotated[str, typer.Option(help="agnostic, aware or transducti
 def check_results_folder(folder: Path, force: bool) -> None:
     """Raise an error, before any work, if a folder cannot be written to or holds files but no results."""
     from if2net.errors import OutputError
-    from if2net.files import is_empty
+    from if2net.output_folders import is_empty
 
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():

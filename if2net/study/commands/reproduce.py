@@ -49,7 +49,7 @@ def reproduce(
 
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError, unknown
-    from if2net.files import locked_folder
+    from if2net.output_folders import locked_folder
     from if2net.progress import progress
     from if2net.study.ablations import ABLATIONS, carry_out, write_ablation
     from if2net.study.bench.display import shown_steps

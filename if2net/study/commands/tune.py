@@ -40,7 +40,7 @@ def tune(
     """
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError
-    from if2net.files import make_folder
+    from if2net.output_folders import make_folder
     from if2net.study.bench import hyperparameters
     from if2net.study.bench.protocol import check_protocol
     from if2net.study.bench.rows import Loader

@@ -9,8 +9,8 @@ from typing import Any
 
 from if2net.errors import ConfigurationError, InputError
 from if2net.extras import require
-from if2net.files import cache_folder, fill_folder_once
 from if2net.images.folders import TESTING
+from if2net.output_folders import cache_folder, fill_folder_once
 from if2net.study.data import layouts
 from if2net.study.data.image_files import ImageDataset
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from if2net.errors import InputError
-from if2net.files import cache_folder, fill_folder_once
 from if2net.images.read import write_image
+from if2net.output_folders import cache_folder, fill_folder_once
 from if2net.pictures import parse_shape
 from if2net.study.data import layouts
 from if2net.study.data.datasets import DATASETS, Dataset, load_dataset

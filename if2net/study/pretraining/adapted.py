@@ -17,9 +17,9 @@ from if2net import modelfile
 from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
 from if2net.errors import ConfigurationError, InputError
-from if2net.files import locked
 from if2net.images.backbones.innate import SIZE
 from if2net.images.read import Framing
+from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import Scenario
 from if2net.study.pretraining.adaptation import Adaptation, adapt

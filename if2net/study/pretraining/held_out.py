@@ -14,10 +14,10 @@ import torch
 
 from if2net import modelfile
 from if2net.errors import ConfigurationError, InputError, ModelFileError
-from if2net.files import locked
 from if2net.images.backbones.file import KIND
 from if2net.images.backbones.registry import values_of
 from if2net.images.read import Framing
+from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import ImageDataset, Scenario
 from if2net.study.pretraining.preparation import Prepared, backbone_path, file_name, images_of, read_images

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from if2net.errors import InputError
-from if2net.files import cache_folder, make_folder
 from if2net.images.read import Framing, read_image
+from if2net.output_folders import cache_folder, make_folder
 from if2net.study.data import ImageDataset, Scenario, load_images
 from if2net.study.data.image_datasets import FOLDER
 

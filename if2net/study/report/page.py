@@ -13,7 +13,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from if2net.files import make_folder, write_text
+from if2net.files import write_text
+from if2net.output_folders import make_folder
 from if2net.study.bench.display import ACC, COSTS, METRICS, costs
 from if2net.study.bench.results import Results
 from if2net.study.report import charts

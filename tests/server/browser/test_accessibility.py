@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from if2net.files import cache_folder, fill_folder_once
+from if2net.output_folders import cache_folder, fill_folder_once
 
 AXE = "axe-core@4.14.0"
 SCREENS = {"phone": (360, 740), "desktop": (1280, 900)}

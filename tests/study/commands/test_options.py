@@ -6,7 +6,7 @@ import pytest
 from command_line import if2net
 
 from if2net.errors import ConfigurationError, InUseError, OutputError
-from if2net.files import locked
+from if2net.locks import locked
 from if2net.study.commands.options import check_results_folder
 
 RUN = ["run", "-m", "ncm", "--device", "cpu", "--out"]
