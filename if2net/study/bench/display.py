@@ -1,34 +1,11 @@
-"""The progress and the table of a run on the screen; numbers and tables as text."""
+"""Results as text: the columns of tables, their cells, and tables in markdown."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.filesize import decimal
-from rich.table import Table
-from rich.text import Text
-
-from if2net.progress import progress
-from if2net.study.bench.results import Results
-from if2net.study.bench.stream import Plan, ShowStep, Step
-
-
-@contextmanager
-def shown_steps(plans: Sequence[Plan], console: Console) -> Iterator[ShowStep]:
-    """Show the progress of plans, and yield the function to call after each task."""
-    total = sum(len(plan.settings) * len(plan.seeds) * plan.scenario.tasks for plan in plans)
-    finished = itertools.count(1)
-    with progress("tasks", console) as show:
-
-        def show_step(step: Step) -> None:
-            place = f"{step.method} seed {step.seed} task {step.task + 1}/{step.tasks}"
-            show(next(finished), total, f"{place}: {100 * step.accuracy:.2f} %")
-
-        yield show_step
 
 
 @dataclass(frozen=True)
@@ -55,23 +32,7 @@ BWT = Metric("BWT", "bwt", 1, 4, False)
 FWT = Metric("FWT", "fwt", 1, 4, False)
 INCREMENTAL = Metric("incremental %", "average_incremental", 100, 2, True)
 METRICS = (ACC, BWT, FWT, INCREMENTAL)
-
-
-def results_table(results: Results) -> Table:
-    """Return a table of ACC in percent, BWT and FWT as fractions, mean ± standard deviation over the seeds."""
-    title = Text(f"{results.scenario}, {results.protocol} protocol", style="table.title")  # no markup
-    table = Table(title=title, title_justify="left")
-    if results.trained_on:
-        caption = Text(f"The backbone was trained on {results.trained_on}.", style="table.caption")
-        table.caption, table.caption_justify = caption, "left"
-    table.add_column("method")
-    for heading in (ACC.heading, BWT.heading, FWT.heading, *COSTS):
-        table.add_column(heading, justify="right")
-    for name, entry in results.summary.items():
-        table.add_row(name, ACC.cell(entry), BWT.cell(entry), FWT.cell(entry), *costs(entry))
-    return table
-
-
+# Headings of the columns that `costs` fills.
 COSTS = ("learning s", "state", "exemplars")
 
 

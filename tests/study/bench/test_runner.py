@@ -9,12 +9,12 @@ from processes import forked
 from rich.console import Console
 
 from if2net.errors import ConfigurationError, InUseError, NumericalError
-from if2net.study.bench.display import results_table
 from if2net.study.bench.protocol import PROTOCOLS, accuracies
 from if2net.study.bench.results import Backbone, Results, Seconds
 from if2net.study.bench.rows import Loader
 from if2net.study.bench.runner import check_backbones, folder_name, output_folder, run_plan, run_plans
 from if2net.study.bench.settings import from_command_line, resolve
+from if2net.study.bench.terminal import results_table
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
