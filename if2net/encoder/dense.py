@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from if2net import blas, inputs, memory
+from if2net import blas, device_memory, inputs
 from if2net.accelerate.products import Factor, product
 from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
@@ -90,7 +90,7 @@ class EncoderConfig:
 
     def check_memory(self, inputs: int, dtype: torch.dtype, device: torch.device) -> None:
         """Raise an error that says what to set if learning would take more memory than the device has."""
-        needed, there = self.bytes_needed(inputs, dtype), memory.total(device)
+        needed, there = self.bytes_needed(inputs, dtype), device_memory.total(device)
         if needed <= there:
             return
         advice = [

@@ -145,7 +145,7 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
         rows, kept, left_out = await desk.features(samples)
         published, predicted = await desk.predict(rows, samples.unknown)
         predictions = predicted.best([label for label, _ in published.classes], samples.top)
-        for prediction, name in zip(predictions, desk.remembered.add(rows), strict=True):
+        for prediction, name in zip(predictions, desk.recent_samples.add(rows), strict=True):
             prediction["id"] = name
         if samples.pictures:
             for prediction, place in zip(predictions, kept, strict=True):

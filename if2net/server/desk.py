@@ -21,9 +21,9 @@ from if2net.server.batching import Batches
 from if2net.server.bodies import FORM, Known, Samples, check_label, parse_samples
 from if2net.server.changes import MERGE, Change
 from if2net.server.intake import Intake
-from if2net.server.memory import Remembered
 from if2net.server.metrics import Metrics
 from if2net.server.predicting import Predicted, Question, predict
+from if2net.server.recent_samples import RecentSamples
 from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.service import ChangeRequest, Published, Service
 
@@ -44,7 +44,7 @@ class Desk:
         self.service, self.settings = service, service.settings
         self.intake = Intake(self.settings)
         self.metrics = Metrics(service)
-        self.remembered = Remembered(self.settings.remember_seconds, self.settings.remember_samples)
+        self.recent_samples = RecentSamples(self.settings.remember_seconds, self.settings.remember_samples)
         self._open = ExitStack()
         self._parsing = self._thread()
         self._answers: Batches[Question, Predicted] = Batches(
@@ -84,7 +84,7 @@ class Desk:
     async def features(self, samples: Samples) -> tuple[np.ndarray, list[int], list[dict[str, str]]]:
         """Return the features of samples that can be used, their places, and the others with the reasons."""
         if samples.ids:
-            return self.remembered.rows(samples.ids), list(range(len(samples))), []
+            return self.recent_samples.rows(samples.ids), list(range(len(samples))), []
         if samples.rows is not None:
             if self._pictures is not None:
                 raise Refusal(422, f"This model takes pictures; send them as {FORM}, in the field files.")

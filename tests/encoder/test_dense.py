@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.linear_model import Lasso
 
-from if2net import IF2Net, memory
+from if2net import IF2Net, device_memory
 from if2net.encoder import Blocks, DenseEncoder, EncoderConfig
 from if2net.encoder.dense import ACTIVATIONS
 from if2net.errors import ConfigurationError, InputError
@@ -171,14 +171,14 @@ def test_an_unknown_activation_is_refused_with_a_similar_name():
 
 
 def test_more_features_than_fit_into_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("if2net.memory.total", lambda device: 16e9)
+    monkeypatch.setattr("if2net.device_memory.total", lambda device: 16e9)
     advice = "use the encoder wide, which adds up inputs, or reduce the features, for example with"
     with pytest.raises(InputError, match=rf"takes more than [\d,.]+ GB of memory, and there are 16\.0 GB; {advice}"):
         IF2Net(encoder="linear", device="cpu").learn(np.zeros((1, 100_000), dtype=np.float32), [0])
 
 
 def test_the_advised_settings_fit_into_memory(monkeypatch):
-    monkeypatch.setattr("if2net.memory.total", lambda device: 2e9)
+    monkeypatch.setattr("if2net.device_memory.total", lambda device: 2e9)
     X = np.random.default_rng(0).normal(size=(4, 40_000)).astype(np.float32)
     with pytest.raises(InputError, match="use the encoder wide"):
         IF2Net(device="cpu", encoder="linear").learn(X, [0, 1, 0, 1])
@@ -205,4 +205,4 @@ def test_a_width_that_does_not_fit_into_memory_is_refused():
 
 
 def test_the_memory_of_this_machine_is_known():
-    assert 1e8 < memory.total(torch.device("cpu")) < 1e15
+    assert 1e8 < device_memory.total(torch.device("cpu")) < 1e15

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from if2net import memory
+from if2net import device_memory
 from if2net.contents import Contents, Part
 from if2net.encoder.dense import Tweak
 from if2net.encoder.innate import weights
@@ -64,7 +64,7 @@ class InnateConfig:
 
     def check_memory(self, dtype: torch.dtype, device: torch.device) -> None:
         """Raise an error if G would take more memory than the device has."""
-        needed, total = dtype.itemsize * self.width(0) ** 2, memory.total(device)
+        needed, total = dtype.itemsize * self.width(0) ** 2, device_memory.total(device)
         if needed > total:
             raise InputError(
                 f"Learning with {self.nodes:,} random nodes takes more than {needed / 1e9:,.1f} GB of memory, and "

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from if2net.study.ablations.cases import CASES, Sizes, new_case
 from if2net.study.ablations.cells import BESIDE, Ablation, Bench, Entry, Measurements
-from if2net.study.ablations.memory import PeakMemory
+from if2net.study.ablations.peak_memory import PeakMemory
 from if2net.study.ablations.readings import READINGS, REPRESENTATIONS, follow, measured
 from if2net.study.bench.display import markdown
 from if2net.study.bench.paper import paper_figures

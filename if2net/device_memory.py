@@ -1,4 +1,4 @@
-"""The memory of this machine, so that work which cannot fit is refused before it starts."""
+"""The memory of a device, so that work that cannot fit is refused before it starts."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ import numpy as np
 from if2net.server.refusal import Refusal
 
 
-class Remembered:
+class RecentSamples:
     """The latest samples by id, in memory only.
 
-    >>> remembered = Remembered(seconds=60, most=1000)
-    >>> ids = remembered.add(np.array([[1.0, 2.0]]))
-    >>> remembered.rows(ids)
+    >>> recent = RecentSamples(seconds=60, most=1000)
+    >>> ids = recent.add(np.array([[1.0, 2.0]]))
+    >>> recent.rows(ids)
     array([[1., 2.]])
     """
 
