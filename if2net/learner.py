@@ -232,7 +232,7 @@ class IF2Net:
             This learner.
         """
         with self._lock:
-            self._check_learns()
+            self.check_learns()
             if inputs.is_batches(X, y):
                 if sample_weight is not None:
                     raise InputError("Batches have their own weights: give (X, y, sample_weight) batches as X.")
@@ -243,8 +243,8 @@ class IF2Net:
                 self._learn_batch(self._batch(X, y, sample_weight), report)
         return self
 
-    def _check_learns(self) -> None:
-        """Raise an error if this learner only predicts."""
+    def check_learns(self) -> None:
+        """Raise an error if this learner only predicts, and cannot learn, forget or merge."""
         if self.predicts_only:
             raise InputError(PREDICTS_ONLY)
 
@@ -619,7 +619,7 @@ class IF2Net:
         return solution, solution.novelty
 
     def _check_exact(self, verb: str) -> None:
-        self._check_learns()
+        self.check_learns()
         if not RULES[self.config.rule].exact or self.config.representation != "first":
             raise ConfigurationError(
                 f"Only the analytic rule with one frozen representation can {verb}; this learner has "
@@ -786,7 +786,7 @@ class IF2Net:
     def weigh_classes(self, class_weight: str | None) -> IF2Net:
         """Solve from now on with this `class_weight` of `Config`. What has been learned stays as it is."""
         with self._lock:
-            self._check_learns()
+            self.check_learns()
             self.config = replace(self.config, class_weight=class_weight)
             if self.decision is not None:
                 decision = copy.copy(self.decision)
@@ -798,7 +798,7 @@ class IF2Net:
         """Return a learner with the same frozen encoder that has learned nothing, to be merged later."""
         if self.encoder is None:
             raise InputError("A learner without an encoder cannot be forked; let it learn something first.")
-        self._check_learns()
+        self.check_learns()
         other = IF2Net(self.config)
         other.feature_names, other.backbone = self.feature_names, self.backbone
         tweaks = self.tweaks if self.config.representation == "first" else ()
@@ -1025,8 +1025,11 @@ class IF2Net:
 
     # ------------------------------------------------------------------ copies
 
-    def _present(self) -> IF2Net:
-        """Return a copy for predicting only, which keeps the present state. No tensor is copied."""
+    def predicting_copy(self) -> IF2Net:
+        """Return a copy that predicts with the present state, whatever is learned later.
+
+        It shares all tensors with this learner, so it must not learn.
+        """
         with self._lock:
             return self._of(vars(self.solve()))
 

@@ -132,7 +132,7 @@ def learn_images(
     array(['red'], dtype='<U4')
     """
     net = learner_of(model)
-    net._check_learns()
+    net.check_learns()
     check_backbone(net, backbone)
     labels, left_out = list_classes(_paths(folders))
     if show is not None:
@@ -188,7 +188,7 @@ def predict_images(
     net = learner_of(model)
     if not len(net.classes):
         raise InputError("The model has learned nothing yet; call learn_images first.")
-    net = net._present()  # one model for all blocks, even if another thread learns
+    net = net.predicting_copy()  # one model for all blocks, even if another thread learns
     images = images_to_predict(net, _paths(paths), backbone, device, show)
     predicted: list[Path] = []
     probabilities: list[np.ndarray] = []

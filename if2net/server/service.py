@@ -89,7 +89,7 @@ class Published:
         net.solve(novelty=novelty)
         counts = net.decision.counts.tolist()
         classes = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
-        return cls(net._present(), version, classes, net.samples, features, names, novelty, *kind)
+        return cls(net.predicting_copy(), version, classes, net.samples, features, names, novelty, *kind)
 
     def learned(self) -> IF2Net:
         """Return the model, or refuse because it has learned nothing."""

@@ -16,6 +16,7 @@ from if2net import IF2Net, cluster, errors, export, server
 ROOT = Path(__file__).parents[2]
 # Members of IF2Net for the rest of the package, such as the cluster and the service.
 INTERNAL = {"tensors", "frozen_tensors", "solved_tensors", "restore", "labels", "encoder", "tweaks", "decision"}
+INTERNAL |= {"check_learns", "predicting_copy"}
 PUBLIC = {
     *(f"if2net.{name}" for name in if2net.__all__ if name[0] != "_"),
     *(f"if2net.cluster.{name}" for name in cluster.__all__),
