@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -137,7 +137,6 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         `class_weight`, and `check_inputs` in `config`, take effect at once, also for a learned model.
         """
         if "class_weight" in params and hasattr(self, "learner_"):
-            _check_class_weight(params["class_weight"], self.learner_.classes.tolist())
             self.learner_.weigh_classes(_class_weight_text(params["class_weight"]))
         if isinstance(params.get("config", ()), Mapping | None) and hasattr(self, "learner_"):
             self.learner_.check_inputs = (params["config"] or {}).get("check_inputs", True)
@@ -419,7 +418,6 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         else:
             samples = after._validated(X, reset=reset)
             targets = _targets(y, inputs.length(samples))
-            _check_class_weight(learner.config.class_weights(), targets[:1].tolist())
             learner.learn(samples, targets, sample_weight=sample_weight)
             names = getattr(after, "feature_names_in_", None)
             learner.feature_names = None if names is None else list(names)
@@ -507,18 +505,6 @@ def _class_weight_text(class_weight: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Return NumPy's values as Python's, and others as lists, which `Config` refuses as classes and as weights."""
     return value.item() if getattr(value, "ndim", None) == 0 else [repr(value)]
-
-
-def _check_class_weight(weights: Any, labels: Sequence[Any]) -> None:
-    """Raise an error if none of the weights by class can apply: one side is text, and the other is not."""
-    if not isinstance(weights, Mapping) or not weights or not len(labels):
-        return
-    texts, others = ({isinstance(label, str) for label in side} for side in (weights, labels))
-    if not texts & others:
-        raise ConfigurationError(
-            f"class_weight has classes such as {next(iter(weights))!r}, but the labels are such as {labels[0]!r}; "
-            "write both as text or both as numbers."
-        )
 
 
 def _targets(y: Any, count: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_args, get_type_hints
 
@@ -202,6 +202,12 @@ class Config:
             f"{self.class_weight!r}."
         )
 
+    def check_class_weight(self, known: Sequence[Any]) -> None:
+        """Raise an error if `class_weight` weighs classes of another kind than the known ones."""
+        weights = self.class_weights()
+        if isinstance(weights, dict):
+            _check_weighed(weights, known)
+
     def renamed(self, names: Mapping[Any, Any]) -> Config:
         """Return these settings with the weights of classes under their new names.
 
@@ -211,8 +217,9 @@ class Config:
         weights = self.class_weights()
         if not isinstance(weights, dict):
             return self
-        renamed = [[names.get(label, label), weight] for label, weight in weights.items()]
-        return replace(self, class_weight=json.dumps(renamed))
+        renamed = {names.get(label, label): weight for label, weight in weights.items()}
+        _check_weighed(renamed, list(names.values()))
+        return replace(self, class_weight=json.dumps(list(renamed.items())))
 
     @property
     def torch_dtype(self) -> torch.dtype:
@@ -236,6 +243,19 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain Python values, for JSON."""
         return {name: value.item() if hasattr(value, "item") else value for name, value in asdict(self).items()}
+
+
+def _check_weighed(weighed: Iterable[Any], known: Sequence[Any]) -> None:
+    """Raise an error if a class with a weight can never join the known ones: one side is text, and the other is not.
+
+    The weight of 1 is also that of True, as in any dict.
+    """
+    for label in weighed if known else ():
+        if isinstance(label, str) != isinstance(known[0], str):
+            raise ConfigurationError(
+                f"class_weight has classes such as {label!r}, but the labels are such as {known[0]!r}; write both as "
+                "text or both as numbers."
+            )
 
 
 def _is_a(value: Any, kind: type) -> bool:

@@ -327,6 +327,7 @@ class IF2Net:
             tasks=before.tasks + 1,
             identity=before.identity or uuid.uuid4().hex,
         )
+        self.config.check_class_weight(after.labels.known)
         if self.check_inputs:
             X = self._usual(X, encoder)
         if not before.tweaks or self.config.representation == "per-task":
@@ -697,8 +698,9 @@ class IF2Net:
         with self._lock:
             before, labels = self.labels, self.labels.rename(old if isinstance(old, Mapping) else {old: new})
             decision = self._learned("there is nothing to rename")
+            config = self.config.renamed(dict(zip(before.known, labels.known, strict=True)))
             with uninterrupted():
-                self.config = self.config.renamed(dict(zip(before.known, labels.known, strict=True)))
+                self.config = config
                 self._replace(self._state, decision=decision, labels=labels)
         return self
 
@@ -787,11 +789,14 @@ class IF2Net:
         """Solve from now on with this `class_weight` of `Config`. What has been learned stays as it is."""
         with self._lock:
             self.check_learns()
-            self.config = replace(self.config, class_weight=class_weight)
-            if self.decision is not None:
-                decision = copy.copy(self.decision)
-                decision.grow(len(self.labels))  # drops what was solved with other weights
-                self._replace(self._state, decision=decision)
+            config = replace(self.config, class_weight=class_weight)
+            config.check_class_weight(self.labels.known)
+            with uninterrupted():
+                self.config = config
+                if self.decision is not None:
+                    decision = copy.copy(self.decision)
+                    decision.grow(len(self.labels))  # drops what was solved with other weights
+                    self._replace(self._state, decision=decision)
         return self
 
     def fork(self) -> IF2Net:
@@ -838,6 +843,7 @@ class IF2Net:
             assert theirs.decision is not None
             self._check_mergeable(other)
             labels, columns = self.labels.joined(theirs.labels)
+            self.config.check_class_weight(labels.known)
             decision = self.decision or self._empty_decision(theirs.encoder)
             with uninterrupted():
                 decision.merge(theirs.decision, torch.from_numpy(columns).to(self._device), len(labels))

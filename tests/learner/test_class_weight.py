@@ -6,7 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score
 
-from if2net import IF2Net, load
+from if2net import IF2Net, IF2NetClassifier, load
 from if2net.errors import ConfigurationError
 
 SETTINGS = {"device": "cpu", "dtype": "float64", "width": 60}
@@ -121,3 +121,43 @@ def test_numbers_do_not_weigh_classes_with_text_names(new_classifier, unequal, u
     classifier = new_classifier(class_weight={"1": 2}).fit(X, y)
     with unchanged(classifier), pytest.raises(ConfigurationError, match="such as 1, but the labels are such as '0'"):
         classifier.set_params(class_weight={1: 2})
+
+
+TEXT_WEIGHTS = {"class_weight": '[["1", 30.0]]'}
+WAYS_TO_LEARN = {
+    "at once": lambda X, y: IF2Net(**SETTINGS, **TEXT_WEIGHTS).learn(X, y),
+    "batches": lambda X, y: IF2Net(**SETTINGS, **TEXT_WEIGHTS).learn([(X, y)]),
+    "batches of a gradient rule": lambda X, y: IF2Net(**SETTINGS, **TEXT_WEIGHTS, rule="gradient").learn([(X, y)]),
+    "merging": lambda X, y: IF2Net(**SETTINGS, **TEXT_WEIGHTS).merge(IF2Net(**SETTINGS).learn(X, y)),
+    "fit with batches": lambda X, y: IF2NetClassifier(device="cpu", class_weight={"1": 30.0}).fit([(X, y)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_LEARN)
+def test_text_does_not_weigh_numbers_however_they_are_learned(unequal, way):
+    with pytest.raises(ConfigurationError, match="such as '1', but the labels are such as 0; write both as text"):
+        WAYS_TO_LEARN[way](*unequal)
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_a_class_that_comes_later_can_have_a_weight(unequal, batches):
+    X, y = unequal
+    early, late = y < 2, y == 2
+    net, expected = (IF2Net(**SETTINGS, class_weight="[[2, 5.0]]") for _ in range(2))
+    for some in (early, late):
+        net.learn(*([[(X[some], y[some])]] if batches else [X[some], y[some]]))
+        expected.learn(X[some], y[some])
+    np.testing.assert_allclose(net.scores(X), expected.scores(X), atol=1e-9)
+    expected.weigh_classes(None)
+    assert not np.allclose(net.scores(X), expected.scores(X), atol=1e-3)
+
+
+def test_weights_of_another_kind_leave_a_learner_unchanged(unequal, unchanged):
+    X, y = unequal
+    net = IF2Net(**SETTINGS, class_weight="[[1, 2.0], [7, 3.0]]").learn(X, y)
+    before = net.config
+    with unchanged(net), pytest.raises(ConfigurationError, match="such as '1', but the labels are such as 0"):
+        net.weigh_classes('[["1", 30.0]]')
+    with unchanged(net), pytest.raises(ConfigurationError, match="such as 7, but the labels are such as 'a'"):
+        net.rename({0: "a", 1: "b", 2: "c"})
+    assert net.config == before
