@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from torch import Tensor
 from if2net import inputs, pictures
 from if2net.config import Config
 from if2net.errors import ConfigurationError, InputError, unknown
+from if2net.interrupts import uninterrupted
 from if2net.learner import IF2Net
 from if2net.sparse_rows import is_sparse
 
@@ -134,13 +135,14 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def set_params(self, **params: Any) -> IF2NetClassifier:
         """Set parameters; most take effect with `fit`.
 
-        `class_weight`, and `check_inputs` in `config`, take effect at once, also for a learned model.
+        `class_weight`, and `check_inputs` in `config`, take effect at once, also for a learned model. If a name or
+        one of these values is wrong, nothing changes.
         """
-        if "class_weight" in params and hasattr(self, "learner_"):
-            self.learner_.weigh_classes(_class_weight_text(params["class_weight"]))
-        if isinstance(params.get("config", ()), Mapping | None) and hasattr(self, "learner_"):
-            self.learner_.check_inputs = (params["config"] or {}).get("check_inputs", True)
-        return super().set_params(**params)
+        BaseEstimator.set_params(copy.copy(self), **params)  # scikit-learn sets some before it finds a wrong name
+        with uninterrupted():
+            if hasattr(self, "learner_"):
+                _set_at_once(self.learner_, params)
+            return super().set_params(**params)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> IF2NetClassifier:
         """Learn more. New classes are added; if anything is wrong with the data, nothing changes.
@@ -493,6 +495,18 @@ def learner_of(model: IF2NetClassifier | IF2Net) -> IF2Net:
     if not isinstance(model, IF2NetClassifier):
         raise InputError(f"The model must be an IF2NetClassifier or an IF2Net, not {type(model).__name__}.")
     return getattr(model, "learner_", None) or IF2Net()
+
+
+def _set_at_once(learner: IF2Net, params: Mapping[str, Any]) -> None:
+    """Set the parameters that take effect without `fit`, all of them or, after an error, none."""
+    check_inputs = None
+    if isinstance(params.get("config", ()), Mapping | None):
+        check_inputs = (params["config"] or {}).get("check_inputs", True)
+        replace(learner.config, check_inputs=check_inputs)  # raises an error unless it is True or False
+    if "class_weight" in params:
+        learner.weigh_classes(_class_weight_text(params["class_weight"]))
+    if check_inputs is not None:
+        learner.check_inputs = check_inputs
 
 
 def _class_weight_text(class_weight: Any) -> Any:

@@ -276,6 +276,24 @@ def test_clone_and_parameters_follow_scikit_learn(new_classifier, digits):
         classifier.set_params(rigde=1)
 
 
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ({"class_weight": "balanced", "config": {"check_inputs": False}, "width": 9, "rigde": 1}, "rigde"),
+        ({"class_weight": "balanced", "config": {"check_inputs": "never"}, "width": 9}, "check_inputs"),
+        ({"class_weight": "balance", "config": {"check_inputs": False}, "width": 9}, "class_weight"),
+    ],
+    ids=["name", "config", "class_weight"],
+)
+def test_set_params_changes_nothing_if_it_raises(new_classifier, digits, unchanged, params, sentence):
+    classifier = new_classifier().fit(*digits)
+    before, settings = classifier.get_params(), classifier.learner_.config
+    with unchanged(classifier), pytest.raises(ValueError, match=sentence):
+        classifier.set_params(**params)
+    assert classifier.get_params() == before
+    assert classifier.learner_.config == settings
+
+
 def test_a_wrong_parameter_is_refused_when_fitting(new_classifier, digits, unchanged):
     X, y = digits
     classifier = new_classifier(config={"rule": "analitic"})
