@@ -1,7 +1,7 @@
 """From result folders to the sections of a report, one for each scenario under each protocol.
 
-Every number that the report shows is computed here. The tables of the page are laid out in tables.html.j2 from these
-classes, the tables in markdown in paper_tables.py, and the charts in charts.py.
+Every number that the report shows is computed here. The tables of the page are laid out in page_tables.html.j2 from
+these classes, the tables in markdown in paper_tables.py, and the charts in charts.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""report.html: one self-contained page over one or several results.
+"""Write report.html: its tables are in page_tables.html.j2, its layout in page.html.j2, its numbers in gather.py.
 
-page.html.j2 lays out the page, with the style sheet and the script, and tables.html.j2 its tables. gather.py computes
-the numbers, and charts.py draws the charts.
+It is one self-contained page over one or several results. page.html.j2 also has the style sheet and the script, and
+charts.py draws the charts.
 """
 
 from __future__ import annotations
