@@ -40,7 +40,8 @@ def forget(
     """Forget samples, as if they had never been learned, or whole classes.
 
     SAMPLES are samples that were learned, with their labels. A class without samples is removed. If any sample was
-    never learned, MODEL stays unchanged. A process waits while another one changes MODEL.
+    never learned, MODEL stays unchanged. A process waits while another one changes MODEL. `if2net undo` cannot take
+    it back: no file keeps the forgotten samples.
 
     --class needs no samples. It removes the class and the mean of its samples; their scatter around it stays.
     """

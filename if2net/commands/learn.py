@@ -20,6 +20,7 @@ from if2net.commands.options import (
     DeviceOption,
     LabelledArgument,
     LabelOption,
+    NoUndoOption,
     NoWaitOption,
     WeightOption,
     refuse,
@@ -55,9 +56,7 @@ def learn(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
     ] = None,
-    no_undo: Annotated[
-        bool, typer.Option("--no-undo", help="Keep no copy of the previous model, which `if2net undo` needs.")
-    ] = False,
+    no_undo: NoUndoOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     force: Annotated[

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
-from if2net.commands.options import DeviceOption, NoWaitOption, ReplaceOption, check_new, save_solved
+from if2net.commands.options import (
+    DeviceOption,
+    NoUndoOption,
+    NoWaitOption,
+    ReplaceOption,
+    check_new,
+    save_solved,
+)
 
 
 def merge_models(
@@ -20,6 +27,7 @@ def merge_models(
         typer.Argument(metavar="MODELS", help="Models to join, made by `if2net fork` from one model."),
     ],
     device: DeviceOption = "auto",
+    no_undo: NoUndoOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     no_wait: NoWaitOption = False,
@@ -39,7 +47,8 @@ def merge_models(
     check_writable(out)
     lines = []
     with locked(out, wait=not no_wait):
-        if not (out.exists() and models[0].exists() and out.samefile(models[0])):
+        in_place = out.exists() and models[0].exists() and out.samefile(models[0])
+        if not in_place:
             check_new(out, force)
         net = IF2Net.load(models[0], device)
         lines.append(f"{models[0]}: {counted(net.samples, 'sample')}")
@@ -50,6 +59,6 @@ def merge_models(
                 net.merge(other)
             except InputError as error:
                 raise InputError(f"{path} cannot be joined with the models before it. {error}") from error
-        save_solved(net, out)
+        save_solved(net, out, keep_old=in_place and not no_undo)
     lines.append(f"{out} now has {contents(net)}.")
     answer(lines, model_values(out, net), as_json=as_json, quiet=quiet, written=out)

@@ -51,6 +51,9 @@ DeviceOption = Annotated[str, typer.Option(help="Where to compute: auto, cpu or 
 NoWaitOption = Annotated[
     bool, typer.Option("--no-wait", help="Fail at once if another process uses the output, instead of waiting.")
 ]
+NoUndoOption = Annotated[
+    bool, typer.Option("--no-undo", help="Keep no copy of the previous model, which `if2net undo` needs.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output even if it is something else.")]
 ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace the file OUT if it exists.")]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, known_classes
+from if2net.commands.options import DeviceOption, ModelArgument, NoUndoOption, NoWaitOption, known_classes
 
 
 def rename(
@@ -17,6 +17,7 @@ def rename(
         list[str], typer.Argument(metavar="OLD NEW", help="Class and its new name. More pairs can follow.")
     ],
     device: DeviceOption = "auto",
+    no_undo: NoUndoOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     no_wait: NoWaitOption = False,
@@ -41,7 +42,7 @@ def rename(
         old = known_classes(net, names[::2])
         pairs = dict(zip(old, _labels(names[1::2], net.classes.tolist()), strict=True))
         net.rename(pairs)
-        net.save(model)
+        net.save(model, keep_old=not no_undo)
     lines = [f"Renamed {old} to {new}." for old, new in pairs.items()]
     answer(
         lines,

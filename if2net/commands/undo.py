@@ -1,4 +1,4 @@
-"""`if2net undo`: take back the last `if2net learn`."""
+"""`if2net undo`: take back the last `if2net learn`, `rename` or `merge-models`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def undo(
     quiet: QuietOption = False,
     no_wait: NoWaitOption = False,
 ) -> None:
-    """Take back the last `if2net learn`.
+    """Take back the last `if2net learn`, `rename` or `merge-models`.
 
-    `if2net learn` keeps the previous model as a hidden file beside MODEL. Every other change removes
-    it: after `if2net forget`, it would still hold the forgotten samples.
+    Each of them keeps the previous model as a hidden file beside MODEL. `if2net forget` cannot be taken back: it
+    removes the hidden file, which would still hold the forgotten samples.
     """
     from if2net import modelfile
     from if2net.errors import InputError, ModelFileError
@@ -29,9 +29,9 @@ def undo(
         kept, now = kept_file(model), IF2Net.load(model, device)
         if kept is None:
             raise InputError(
-                f"There is nothing to take back: no earlier model is kept beside {model}. Only `if2net learn` keeps "
-                "one, if the model existed. The next change removes it, because it could still hold forgotten "
-                "samples. Use a backup copy, or learn the samples again."
+                f"There is nothing to take back: no earlier model is kept beside {model}. `if2net learn`, `rename` "
+                "and `merge-models` keep one, if the model existed. `forget` and every other change remove it, "
+                "because it could still hold forgotten samples. Use a backup copy, or learn the samples again."
             )
         net = IF2Net.load(kept, device)
         identities = [modelfile.read(path)[1]["identity"] for path in (kept, model)]
@@ -45,9 +45,12 @@ def undo(
                 "server, and take them back there."
             )
         take_back(model, kept)
-    lines = [
-        f"Took back {counted(now.samples - net.samples, 'sample')}.",
-        f"{model} now has {contents(net)}.",
-    ]
-    values = {"taken_back": now.samples - net.samples}
+    taken_back = now.samples - net.samples
+    columns = zip(now.labels.known, net.labels.known, strict=False)  # `now` may have more classes
+    renamed = [(new, old) for new, old in columns if new != old]
+    lines = [f"Renamed {new} back to {old}." for new, old in renamed]
+    if not renamed:
+        lines.append(f"Took back {counted(taken_back, 'sample')}.")
+    lines.append(f"{model} now has {contents(net)}.")
+    values = {"taken_back": taken_back, "renamed": renamed}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)

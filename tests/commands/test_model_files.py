@@ -83,17 +83,48 @@ def test_taking_back_is_told_in_words(folder):
     assert "has 4 classes from 720 samples" in output
 
 
+def test_a_rename_is_taken_back(folder):
+    before = (folder / "low.if2").read_bytes()
+    names = [word for digit in range(4) for word in (digit, f"digit {digit}")]
+    if2net("rename", folder / "low.if2", *names)
+    answer = answered("undo", folder / "low.if2")
+    assert (answer["taken_back"], answer["classes"]) == (0, [0, 1, 2, 3])
+    assert answer["renamed"][3] == ["digit 3", 3]
+    assert (folder / "low.if2").read_bytes() == before
+    if2net("rename", folder / "low.if2", 0, 1, 1, 0)
+    output = if2net("undo", folder / "low.if2")
+    assert "Renamed 0 back to 1." in output
+    assert "samples." in output
+    assert (folder / "low.if2").read_bytes() == before
+
+
+def test_a_merge_in_place_is_taken_back(folder):
+    before = (folder / "low.if2").read_bytes()
+    if2net("fork", folder / "low.if2", folder / "fork.if2")
+    if2net("learn", folder / "fork.if2", folder / "high.csv")
+    if2net("merge-models", folder / "low.if2", folder / "low.if2", folder / "fork.if2")
+    answer = answered("undo", folder / "low.if2")
+    assert (answer["taken_back"], answer["renamed"]) == (533, [])
+    assert (folder / "low.if2").read_bytes() == before
+
+
+def test_a_model_that_a_merge_replaces_is_not_kept(folder):
+    if2net("fork", folder / "low.if2", folder / "fork.if2")
+    if2net("merge-models", folder / "both.if2", folder / "low.if2", folder / "fork.if2", "--force")
+    assert kept_file(folder / "both.if2") is None
+
+
 CHANGES = {
     "forget": ["forget", "low.if2", "high.csv"],
     "forget a class": ["forget", "low.if2", "--class", "9"],
-    "rename": ["rename", "low.if2", "9", "10"],
-    "merge": ["merge-models", "low.if2", "low.if2", "fork.if2"],
+    "rename without undo": ["rename", "low.if2", "9", "10", "--no-undo"],
+    "merge without undo": ["merge-models", "low.if2", "low.if2", "fork.if2", "--no-undo"],
     "learn without undo": ["learn", "low.if2", "middle.csv", "--no-undo"],
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_other_change_removes_the_model_of_before(change, folder, monkeypatch):
+def test_forgetting_and_changes_without_undo_remove_the_previous_model(change, folder, monkeypatch):
     monkeypatch.chdir(folder)
     if2net("fork", "low.if2", "fork.if2")
     if2net("learn", "low.if2", "high.csv")
