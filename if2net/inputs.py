@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import InputError, NotNumbersError, listed
-from if2net.sparse_rows import SparseRows, is_sparse
+from if2net.sparse_rows import COMPLEX, SparseRows, is_sparse
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
 LARGEST_EXPONENT = 0.4
@@ -23,7 +23,6 @@ LEAST_WEIGHT, LARGEST_WEIGHT = 1e-12, 1e6
 MOST_REPEATED = 100
 # Their subclasses are dates with a time of day, and those of pandas.
 DATES = (date, timedelta, np.datetime64, np.timedelta64)
-COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 
 
 def matrix(X: Any, features: int | None = None) -> Tensor | SparseRows:

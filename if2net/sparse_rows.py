@@ -11,6 +11,7 @@ from torch import Tensor
 
 from if2net.errors import InputError
 
+COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
 # Numbers in a dense block, unless one row has more: 64 MB in float32.
 BLOCK = 1 << 24
 
@@ -33,7 +34,7 @@ class SparseRows:
         except ValueError as error:
             raise InputError(f"X is a damaged sparse matrix ({error}); build it again.") from error
         if np.iscomplexobj(self.matrix.data):
-            raise InputError("Complex data is not supported; give real numbers, such as abs(X).")
+            raise InputError(COMPLEX)
         if self.matrix.dtype not in (np.float32, np.float64):
             self.matrix = self.matrix.astype(np.float64)
 

@@ -73,11 +73,9 @@ def train(
     from if2net.config import resolve_device
     from if2net.encoder.innate import training, weights
     from if2net.encoder.innate.drawings import Drawings
-    from if2net.files import check_writable
     from if2net.progress import progress
 
     plan, course = training.plan_and_course(size, seed, steps, batch)
-    check_writable(out)
     weights.check_target(out)
     place = resolve_device(device)
     drawings = Drawings(seed, compiled=place.type == "cuda")

@@ -27,7 +27,7 @@ from if2net.server.bodies import check_label, parse_json
 from if2net.server.changes import FORGET, FORGET_CLASS, LEARN, RENAME
 from if2net.server.desk import Desk
 from if2net.server.refusal import Refusal, refusal_of
-from if2net.server.service import Service
+from if2net.server.service import NOTHING_LEARNED, Service
 from if2net.version import __version__
 
 # The page may use its own files, the camera and this server, and nothing else.
@@ -276,7 +276,7 @@ def _add_inference(app: FastAPI, desk: Desk) -> None:
         """Whether the model can predict."""
         check(name)
         if service.published.net is None:
-            raise Refusal(503, "The model has learned nothing yet; teach it some samples first.")
+            raise Refusal(503, NOTHING_LEARNED)
         return JSONResponse({"name": name, "ready": True})
 
     @app.post("/v2/models/{name}/infer", openapi_extra=schemas.INFERENCE)

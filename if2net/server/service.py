@@ -36,6 +36,7 @@ from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.settings import Settings
 from if2net.server.store import Store
 
+NOTHING_LEARNED = "The model has learned nothing yet; teach it some samples first."
 # Samples that are learned before the next model is published.
 GROUP_SAMPLES = 4096
 # The latest changes, among which undo looks for one to take back.
@@ -94,7 +95,7 @@ class Published:
     def learned(self) -> IF2Net:
         """Return the model, or refuse because it has learned nothing."""
         if self.net is None:
-            raise Refusal(409, "The model has learned nothing yet; teach it some samples first.")
+            raise Refusal(409, NOTHING_LEARNED)
         return self.net
 
     def check_unknown(self, share: float) -> None:

@@ -18,6 +18,7 @@ from if2net.encoder.innate.drawings import Recipe
 from if2net.encoder.innate.network import Network, Plan, fold, for_inference
 from if2net.encoder.innate.training import Course
 from if2net.errors import ModelFileError, NumericalError, OutputError
+from if2net.files import check_writable
 
 KIND = "innate"
 # The hashes of the weights that are part of the package.
@@ -68,10 +69,9 @@ def save(path: str | os.PathLike[str], network: Network, facts: dict[str, Any]) 
 
 
 def check_target(path: str | os.PathLike[str]) -> None:
-    """Raise an error if an innate encoder must not be written there: no folder, or a file of another kind."""
+    """Raise an error if an innate encoder cannot be written there, or would replace a file of another kind."""
+    check_writable(path)
     target = Path(path)
-    if not target.parent.is_dir():
-        raise OutputError(f"The folder {target.parent} does not exist; create it first.")
     if target.exists():
         try:
             kind = modelfile.read(target)[1].get("kind")

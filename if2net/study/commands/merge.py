@@ -9,11 +9,11 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import ForceOption, NoWaitOption
-from if2net.study.commands.options import check_results_folder
+from if2net.study.commands.options import ResultFoldersArgument, check_results_folder
 
 
 def merge(
-    parts: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
+    parts: ResultFoldersArgument,
     out: Annotated[Path, typer.Option(help="Folder for the merged results.")],
     no_wait: NoWaitOption = False,
     force: ForceOption = False,

@@ -26,6 +26,7 @@ JobsOption = Annotated[
         "network, otherwise 1.",
     ),
 ]
+ResultFoldersArgument = Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")]
 # How the files begin that show that a folder holds results.
 OURS = {
     "results.json": rb'\{\n"(scenario|ablation)": ',

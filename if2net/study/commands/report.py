@@ -9,11 +9,11 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.options import ForceOption
-from if2net.study.commands.options import check_results_folder
+from if2net.study.commands.options import ResultFoldersArgument, check_results_folder
 
 
 def report(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that run or reproduce have written.")],
+    folders: ResultFoldersArgument,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder for the report. Default: the folder, or out/report for several."),

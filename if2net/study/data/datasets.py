@@ -59,10 +59,15 @@ def load_dataset(name: str, folder: str | os.PathLike[str] | None = None) -> Dat
     """Load a data set by name from `folder`, IF2NET_DATA, the system's folder or the Hugging Face hub."""
     if name not in DATASETS:
         raise unknown("data set", name, DATASETS)
-    chosen = folder or os.environ.get("IF2NET_DATA")
+    return DATASETS[name].load(data_folder(folder))
+
+
+def data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
+    """Return this folder, which must exist, or the one that IF2NET_DATA names, if any."""
     if folder is not None and not Path(folder).is_dir():
         raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one.")
-    return DATASETS[name].load(Path(chosen) if chosen else None)
+    chosen = folder or os.environ.get("IF2NET_DATA")
+    return Path(chosen) if chosen else None
 
 
 def _digits(_folder: Path | None) -> Dataset:

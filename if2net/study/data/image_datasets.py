@@ -9,7 +9,7 @@ from pathlib import Path
 from if2net.errors import ConfigurationError, IF2NetError, InputError, unknown
 from if2net.study.data import hub, layouts
 from if2net.study.data.cifar import cifar_binary
-from if2net.study.data.datasets import DATASETS
+from if2net.study.data.datasets import DATASETS, data_folder
 from if2net.study.data.image_files import ImageDataset
 from if2net.study.data.unpacked import unpacked
 
@@ -50,11 +50,8 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
         return unpacked(name, None if folder is None else Path(folder))
     if name not in IMAGE_DATASETS:
         raise unknown("image data set", name, IMAGE_DATASETS)
-    if folder is not None and not Path(folder).is_dir():
-        raise ConfigurationError(f"The data folder {folder} does not exist; give an existing one.")
-    source = IMAGE_DATASETS[name]
-    chosen = folder or os.environ.get("IF2NET_DATA")
-    for candidate in [Path(chosen) / name, Path(chosen)] if chosen else []:
+    source, chosen = IMAGE_DATASETS[name], data_folder(folder)
+    for candidate in [chosen / name, chosen] if chosen else []:
         # A folder with another name holds another data set.
         named = candidate.name == name and candidate.is_dir()
         if named and (images := _read(name, source, candidate)) is not None:
@@ -82,12 +79,14 @@ def _how_to_get(name: str, source: ImageSource) -> str:
 
 
 PAIR = "train/CLASS/* and test/CLASS/*"
+CIFAR_LICENCE = "none stated; the authors ask to cite Krizhevsky 2009"
+IMAGENET_LICENCE = "ImageNet's terms: non-commercial research and teaching"
 RESEARCH = "for non-commercial research and teaching; the images belong to their photographers"
 
 IMAGE_DATASETS: dict[str, ImageSource] = {
     "cifar100": ImageSource(
         "60,000 images of 32×32 pixels, 100 classes; the official split",
-        "none stated; the authors ask to cite Krizhevsky 2009",
+        CIFAR_LICENCE,
         "https://www.cs.toronto.edu/~kriz/cifar.html",
         f"cifar-100-binary (the binary version, unpacked), or {PAIR},",
         (layouts.train_and_test, cifar_binary),
@@ -95,7 +94,7 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
     ),
     "cifar10": ImageSource(
         "60,000 images of 32×32 pixels, 10 classes; the official split",
-        "none stated; the authors ask to cite Krizhevsky 2009",
+        CIFAR_LICENCE,
         "https://www.cs.toronto.edu/~kriz/cifar.html",
         PAIR,
         (layouts.train_and_test,),
@@ -119,7 +118,7 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
     ),
     "tiny-imagenet": ImageSource(
         "110,000 images of 64×64 pixels, 200 classes (Tiny-ImageNet-200, not ImageNet-Subset); tested on val",
-        "ImageNet's terms: non-commercial research and teaching",
+        IMAGENET_LICENCE,
         "http://cs231n.stanford.edu/tiny-imagenet-200.zip",
         "tiny-imagenet-200",
         (layouts.tiny_imagenet, layouts.train_and_test),
@@ -135,7 +134,7 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
     ),
     "imagenet100": ImageSource(
         "100 classes of your own copy of ImageNet, listed in classes.txt; tested on val",
-        "ImageNet's terms: non-commercial research and teaching",
+        IMAGENET_LICENCE,
         "https://image-net.org/download.php",
         "ImageNet's train/CLASS/* and val/CLASS/* and a list classes.txt, one class per line,",
         (layouts.listed_classes,),
