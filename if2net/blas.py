@@ -3,8 +3,8 @@
 torch has no symmetric update and no factorisation in place, and its products take longer on an AMD processor. SciPy
 is slow to import, and predicting does not need it, so it is imported when it is first used.
 
-BLAS counts by columns where torch counts by rows. It therefore sees each matrix as its transpose, and an upper
-triangle where we have a lower one; nothing is copied.
+BLAS stores matrices by columns, and torch by rows. A matrix of torch is therefore its transpose in BLAS, and its
+lower triangle is the upper one; nothing is copied.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ UNCHANGED = (
     "The model is unchanged or, if this was the very end, has the whole change; `if2net info` shows it. Finished "
     "features of images are kept."
 )
-# What remains of the work of a command that is stopped.
+# The sentence after Ctrl-C, by command: the work that is kept.
 KEPT = {
     "run": SAME_FOLDER,
     "reproduce": SAME_FOLDER,

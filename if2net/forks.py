@@ -40,7 +40,7 @@ class _HalfChanged:
 
 
 class _Thread(threading.local):
-    """What the fork of this thread holds, and what it could not hold."""
+    """The locks that a fork of this thread holds, and the learners whose locks it could not get."""
 
     def __init__(self) -> None:
         self.held: list[threading.RLock] = []

@@ -237,7 +237,7 @@ def weights(sample_weight: Any, count: int) -> np.ndarray | None:
 
 
 def repeated(weights: np.ndarray) -> np.ndarray:
-    """Return the places of samples, each as often as its weight says.
+    """Return the places of samples, each repeated by its weight.
 
     >>> repeated(np.array([2.0, 0.0, 1.0]))
     array([0, 0, 2])

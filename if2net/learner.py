@@ -67,7 +67,7 @@ class State:
     tweaks: tuple[Tweak, ...] = ()  # one, or one per task
     decision: DecisionLayer | None = None
     tasks: int = 0
-    members: Tensor = field(default_factory=no_members)  # what can be forgotten, see `membership.py`
+    members: Tensor = field(default_factory=no_members)  # counts of the learned samples, see `membership.py`
     identity: str | None = None  # of the learner, from its first samples on
     merged: frozenset[str] = frozenset()  # the identities of the learners whose samples it has
     solution: Solution | None = None  # None until something is predicted
@@ -79,7 +79,7 @@ class State:
 
 @dataclass(frozen=True)
 class Solution:
-    """What predicting needs. It never changes, so that other threads can use it while the learner learns."""
+    """The solved model. It is immutable, so other threads can predict with it while the learner learns."""
 
     classes: np.ndarray  # sorted
     times_beta: RowwiseFactor  # V ↦ Vβ, with the columns in the order of `classes`
@@ -442,7 +442,7 @@ class IF2Net:
         return bool(self.tweaks) or not self._has_tweak or iter(batches) is not batches
 
     def _gathered(self, batches: Iterable[Any]) -> Batch:
-        """Return all batches as one, with the samples repeated as often as their weights say."""
+        """Return all batches as one, with the samples repeated by their weights."""
         tensors: list[Tensor] = []
         labels: list[np.ndarray] = []
         config, known = self.config, self.labels
@@ -747,8 +747,8 @@ class IF2Net:
         asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
         for column in np.flatnonzero(asked > learned):
             raise InputError(
-                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, and {asked[column]} "
-                "are to be forgotten; only samples that were learned can be forgotten."
+                f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, fewer than the "
+                f"{asked[column]} to forget; only samples that were learned can be forgotten."
             )
 
     def _keep(self, columns: list[int], decision: DecisionLayer, labels: Labels, members: Tensor) -> None:
@@ -786,7 +786,7 @@ class IF2Net:
         return self
 
     def weigh_classes(self, class_weight: str | None) -> IF2Net:
-        """Solve from now on with this `class_weight` of `Config`. What has been learned stays as it is."""
+        """Set `class_weight` of `Config` for a learned model. Only the solution changes, not the statistics."""
         with self._lock:
             self.check_learns()
             config = replace(self.config, class_weight=class_weight)
@@ -795,7 +795,7 @@ class IF2Net:
                 self.config = config
                 if self.decision is not None:
                     decision = copy.copy(self.decision)
-                    decision.grow(len(self.labels))  # drops what was solved with other weights
+                    decision.grow(len(self.labels))  # drops the solution for the former weights
                     self._replace(self._state, decision=decision)
         return self
 
@@ -943,7 +943,7 @@ class IF2Net:
         return frozen | dict(self.decision.tensors()) | members
 
     def frozen_tensors(self) -> dict[str, Tensor]:
-        """Return what never changes after the first data, by name: the encoder and the tweaks."""
+        """Return the tensors that are fixed by the first data, by name: the encoder and the tweaks."""
         if self.encoder is None:
             raise InputError("Nothing has been learned yet, so there is nothing to save.")
         tensors = dict(self.encoder.tensors())
@@ -952,7 +952,7 @@ class IF2Net:
         return tensors
 
     def solved_tensors(self) -> dict[str, Tensor]:
-        """Return what has been derived from the statistics, by name; stored so that a loaded model need not solve."""
+        """Return the values derived from the statistics, by name. A loaded model need not solve for them again."""
         return dict(self.decision.solved_tensors()) if self.decision is not None else {}
 
     @classmethod

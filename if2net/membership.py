@@ -1,4 +1,4 @@
-"""Counts of what has been learned, by the hash of a sample and its label: a guard for `forget` and `learn`.
+"""Counts of the learned samples, by the hash of a sample and its label: a guard for `forget` and `learn`.
 
 The statistics of a model do not show whether a sample is part of them, and subtracting one that is not would silently
 damage the model. So each learned sample adds one to a place in a table, which its content and its label determine. A

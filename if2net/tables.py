@@ -353,7 +353,7 @@ def _new_classes(labels: np.ndarray, classes: Sequence[Any]) -> set[str]:
 
 
 def _notices(names: Sequence[str], columns: Columns, first: Arrays, *, new: bool, chosen: bool) -> Iterator[str]:
-    """Describe what the user may not expect: the label that was chosen, columns without use, and an index."""
+    """Describe choices that the user may not expect: the label, ignored columns, and a column that is an index."""
     assert columns.label is not None
     if not chosen:
         place = "column" if columns.label.lower() in LABEL_NAMES else "last column,"

@@ -1,7 +1,6 @@
 """Code that only a GPU needs: products on tensor cores, copies from host memory, recorded training steps.
 
-The code that uses it asks `available` first. `disabled` switches all of it off, to compare speed or results with
-plain torch:
+Callers check `available` first. `disabled` switches all of it off, to compare speed or results with plain torch:
 
 >>> with disabled():
 ...     available(torch.device("cuda"))

@@ -65,7 +65,7 @@ def answer(
         if written is None:
             raise
         drop(sys.stdout)
-        if not isinstance(error, BrokenPipeError):  # a reader such as `head` has seen enough
+        if not isinstance(error, BrokenPipeError):  # a reader such as `head` has closed the pipe
             typer.echo(
                 f"Warning: {printable(str(written))} has been written, but the answer could not be printed "
                 f"({error.strerror}).",
@@ -98,7 +98,7 @@ def printable(text: str) -> str:
 
 
 def file_size(path: Path) -> str:
-    """Return the size of a file as text: small files in kB, since 0.0 MB would say nothing."""
+    """Return the size of a file as text: in kB below 1 MB, and in MB otherwise."""
     size = path.stat().st_size
     return f"{size / 1e3:.0f} kB" if size < 1e6 else f"{size / 1e6:.1f} MB"
 

@@ -1,4 +1,4 @@
-"""`if2net info`: what a model has learned."""
+"""`if2net info`: the classes, the samples and the settings of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def info(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show what a model has learned, and check its file."""
+    """Show the classes and the settings of a model, and check its file."""
     from if2net import modelfile
     from if2net.learner import IF2Net
 

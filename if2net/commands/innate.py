@@ -38,7 +38,7 @@ def draw(
     from if2net.files import replacing
 
     if out.suffix.lower() != ".png":
-        raise OutputError(f"{out} has no name of a PNG file; give --out a name that ends in .png.")
+        raise OutputError(f"{out} is not the name of a PNG file; give --out a name that ends in .png.")
     check_output(out, DRAWN, force=force)
     image = require("PIL.Image", "images", "Writing a PNG file needs Pillow")
     text = require("PIL.PngImagePlugin", "images", "Writing a PNG file needs Pillow").PngInfo()

@@ -131,7 +131,7 @@ def known_classes(net: IF2Net, names: Sequence[str]) -> list[Any]:
 
 
 def as_options(text: str) -> str:
-    """Name parameters of Python in the way of the command line.
+    """Replace the names of Python parameters by those of command-line options.
 
     >>> as_options("Set `label` to choose another.")
     'Set --label to choose another.'

@@ -36,7 +36,7 @@ IN_PLACE = 16_384
 # ... and only while their squares are at most this many times those of everything learned: larger ones would leave
 # rounding errors behind when they are undone.
 IN_PLACE_SQUARES = 8
-# After forgetting, the rest must be this many times the rounding of what was there.
+# After forgetting, the remaining sums must be this many times the rounding of the former ones.
 ROUNDINGS_LEFT = 100
 # Sums of weights in another order differ by less than this share.
 ROUNDINGS_OF_WEIGHTS = 1e-9

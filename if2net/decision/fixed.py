@@ -56,7 +56,7 @@ class Fixed(DecisionLayer):
 
 
 def fixed_tensors(layer: DecisionLayer, dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
-    """Yield what predicting with a layer needs, by name, and the number of samples per class."""
+    """Yield β, the temperature and the number of samples per class of a layer, by name."""
     yield "beta", layer.beta.to(dtype)
     yield "counts", layer.counts.clone()  # learning changes them in place
     yield "temperature", torch.tensor([layer.temperature], dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The output layer: what the analytic, gradient and EWC rules have in common."""
+"""The output layer: the base class of the analytic, gradient and EWC rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHOOSING_FEATURES = 2048
 # V, the class (column of Q) of each sample, the mask of the held-out samples, and the weights of the samples, or None
 # where they have none.
 Block = tuple[Tensor, Tensor, Tensor, Tensor | None]
-# What a rule reports while it works: task, epoch, loss and tr(P)/S.
+# Receives the progress of a rule: task, epoch, loss and tr(P)/S.
 Progress = dict[str, float]
 Report = Callable[[Progress], None]
 
@@ -155,7 +155,7 @@ class DecisionLayer(ABC):
         raise ConfigurationError("Only the analytic rule can forget a class.")
 
     def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
-        """Add what another layer has learned; its class k is column columns[k] of the `classes` here."""
+        """Add the statistics of another layer; its class k is column columns[k] of the `classes` here."""
         raise ConfigurationError("Only the analytic rule can merge exactly.")
 
     def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
@@ -191,13 +191,13 @@ class DecisionLayer(ABC):
             yield "weights", weights
 
     def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield what has been derived from the statistics so far; a copy that lacks it derives it again."""
+        """Yield the values derived from the statistics so far; a copy without them derives them again."""
         if self._temperature is not None:
             yield "temperature", torch.tensor([self._temperature], dtype=torch.float64)
 
     @classmethod
     def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
-        """Return what `tensors` and `solved_tensors` yield for a layer of this size. Nothing is computed for it."""
+        """Return the shapes and bounds of `tensors` and `solved_tensors` for a layer of this size."""
         held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
         total = Statistics.contents("total", width, classes, dtype)
         further = {
@@ -208,7 +208,7 @@ class DecisionLayer(ABC):
         return total | Statistics.contents("held", held, classes, dtype) | further
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take over what `tensors` and `solved_tensors` yielded."""
+        """Restore the layer from its `tensors` and `solved_tensors`."""
         nameless = tensors["nameless"].tolist()
         if nameless[1] > nameless[0] or bool((tensors["held.counts"] > tensors["total.counts"]).any()):
             raise ModelFileError("More samples are held out than were learned.")
@@ -234,7 +234,7 @@ class DecisionLayer(ABC):
     def _held_part(
         self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
-        """Return what `held` counts of a block: the rows of the held-out samples.
+        """Return the part of a block that `held` counts: the rows of the held-out samples.
 
         On a GPU that is all rows with a mask: selecting the rows would make the host wait for their number.
         """
@@ -260,7 +260,7 @@ class DecisionLayer(ABC):
         return temperature(self.beta, self.reweighted(self.total))
 
     def _changed(self) -> None:
-        """Drop what was derived from the former statistics."""
+        """Drop the values derived from the former statistics."""
         self._temperature = None
 
 

@@ -107,7 +107,7 @@ class EncoderConfig:
         )
 
     def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
-        """Return what `DenseEncoder.tensors` yields for this number of inputs."""
+        """Return the shapes and bounds of `DenseEncoder.tensors` for this number of inputs."""
         parts = {
             "encoder.mean": Part((inputs,), dtype),
             "encoder.scale": Part((inputs,), dtype, least=torch.finfo(dtype).tiny),

@@ -61,7 +61,7 @@ class Standardiser:
         size = mean.abs()
         if mode != "feature":
             variance, size = variance.mean().expand_as(mean), size.max().expand_as(mean)
-        # A constant feature, or a single sample, has no spread: its size takes the place of it.
+        # A constant feature, or a single sample, has no spread: its size is used instead.
         scale = variance.sqrt()
         scale = torch.where(scale > 1e-12 * size + 1e-30, scale, size.clamp(min=1.0))
         clip = CLIP if mode == "feature" else WIDE_CLIP

@@ -149,7 +149,7 @@ def _explained(repo_id: str) -> Iterator[Any]:
 def model_card(
     net: IF2Net, repo_id: str, licence: str | None = None, evaluation: Mapping[str, Any] | None = None
 ) -> str:
-    """Return the model card: what the model has learned, how to load it, and its licence."""
+    """Return the model card: the classes of the model, how to load it, and its licence."""
     assert net.encoder is not None
     assert net.decision is not None
     of_images, backbone = net.config.shape is not None, net.backbone and net.backbone["text"]

@@ -100,7 +100,7 @@ class _Graph(nn.Module):
         super().__init__()
         assert net.encoder is not None
         self.net, self.encoder, self.extractor = net, net.encoder, extractor
-        # Registered, so that a network that sees an image and its mirror image is stored once.
+        # Registered, so that a network for an image and its mirror image is stored once.
         extractors = [one for one in (extractor, extractor and extractor.beside) if one is not None]
         parts: list[Backbone | Encoder] = [one.backbone for one in extractors] or [net.encoder]
         self.networks = nn.ModuleList(network for part in parts for network in _networks(part))

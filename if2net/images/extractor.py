@@ -62,7 +62,7 @@ class Options:
 class Extractor:
     """A backbone with options. `identity` changes with everything that its numbers depend on.
 
-    A backbone beside it has its own defaults, and sees the same pixels, scaled to its size. Its features are scaled
+    A backbone beside it has its own defaults, and gets the same pixels, scaled to its size. Its features are scaled
     so that both backbones have the same weight, whatever the numbers of their features.
     """
 

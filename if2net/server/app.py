@@ -106,7 +106,7 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
 
     @app.get("/v1/model/info", responses={200: {"model": schemas.Information}})
     async def information() -> Response:
-        """What the model has learned."""
+        """The classes of the model, and facts about it."""
         published = service.published
         can_undo = await asyncio.to_thread(lambda: service.can_undo)
         facts = {
@@ -164,7 +164,7 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
 
     @app.post("/v1/merge", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.MODEL_FILE)
     async def merge(request: Request) -> Response:
-        """Add what a model file has learned; it must come from a fork of this model."""
+        """Merge a model file, which must come from a fork of this model."""
         return JSONResponse(await desk.merge(request))
 
     @app.post("/v1/undo", responses={200: {"model": schemas.Undone}})

@@ -12,7 +12,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-# Bytes of a request that its parser may hold: the head, or what follows the body.
+# Bytes of a request that its parser may hold: the head, or the bytes after the body.
 MOST_HELD = 1 << 16
 
 

@@ -25,7 +25,7 @@ SERVER = {"name": "if2net", "version": __version__, "extensions": ["binary_tenso
 
 @dataclass(frozen=True)
 class Inference:
-    """A request: its rows, and which outputs it wants, each in binary form or not."""
+    """A request: its rows, and the requested outputs, each in binary form or not."""
 
     id: str | None
     rows: np.ndarray

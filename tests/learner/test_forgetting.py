@@ -50,7 +50,7 @@ def test_a_learner_that_forgot_everything_can_learn_again(frozen, digits):
 
 @pytest.mark.parametrize(
     ("samples", "label", "message"),
-    [(13, 3, "12 learned samples, and 13 are to be forgotten"), (1, 77, "never been learned: 77")],
+    [(13, 3, "12 learned samples, fewer than the 13 to forget"), (1, 77, "never been learned: 77")],
     ids=["more than were learned", "an unknown class"],
 )
 def test_forgetting_unlearned_samples_is_refused(new_learner, digits, unchanged, samples, label, message):

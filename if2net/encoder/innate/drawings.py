@@ -1,4 +1,4 @@
-"""Drawings that a program makes: the only pictures the innate encoder ever sees.
+"""Drawings that a program makes: the only training data of the innate encoder.
 
 A *class* of drawings is a short list of parts. A part is a soft shape (a superellipse, a blob, a ring, a bent stroke)
 with two colours, a texture and some shading. A *drawing* of the class moves, bends, recolours and lights these parts

@@ -55,7 +55,7 @@ export class Camera {
     return devices.filter((device) => device.kind === "videoinput").length > 1;
   }
 
-  /** What the camera sees now, as a file. */
+  /** The current picture of the camera, as a file. */
   async picture() {
     const { videoWidth: width, videoHeight: height } = this.#video;
     const side = Math.min(width, height);

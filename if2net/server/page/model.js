@@ -1,4 +1,4 @@
-// What the page knows of the model, and the one way to change it.
+// The state of the model on this page, and the one way to change it.
 
 import { newKey, request } from "./service.js";
 

@@ -6,7 +6,7 @@ const UNSEEN_LIMIT = 20 * 1024 * 1024; // bytes of a file that the browser canno
 const THUMBNAIL = 112; // pixels; 56 on a fine screen
 const SUFFIXES = /\.(jpe?g|jfif|png|bmp|gif|tiff?|webp|ppm|pgm|avif|heic)$/i;
 
-/** Whether a file claims to be a picture. The service has the last word. */
+/** Whether the type of a file is that of a picture. The service decides in the end. */
 export const looksLikePicture = (file) => file.type.startsWith("image/") || SUFFIXES.test(file.name);
 
 /**

@@ -93,7 +93,7 @@ class Card {
     this.hint.hidden = this.#thumbnails.length > 0;
   }
 
-  /** Take over what the service knows of this class; undefined: it does not have it. */
+  /** Show the service's state of this class; undefined: the model does not have it. */
   update(known) {
     this.#learned = known !== undefined;
     this.#samples = known?.samples ?? 0;

@@ -1,4 +1,4 @@
-"""ablation-ingredients (ours): the worth of each ingredient under the agnostic protocol."""
+"""ablation-ingredients (ours): the effect of each ingredient under the agnostic protocol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
     "link": {"direct link": {"direct": True}, "no direct link": {"direct": False}},
 }
 SEPARATOR = "; "
-# The worth of an ingredient may differ between the rules, so it is shown for all of them and for two alone.
+# The effect of an ingredient may differ between the rules, so it is shown for all of them and for two alone.
 EVERY = "all rules"
 SHOWN = (EVERY, "analytic, ridge chosen", "gradient")
 
@@ -95,5 +95,5 @@ def worth_of(results: Measurements, factor: str, before: str, after: str, rule: 
 
 CELLS = tuple(SEPARATOR.join(levels) for levels in itertools.product(*FACTORS.values()))
 ABLATION = Ablation(
-    "ablation-ingredients", "what tweak, rule, ridge, width and direct link are worth (ours)", CELLS, run, table
+    "ablation-ingredients", "the effect of tweak, rule, ridge, width and direct link (ours)", CELLS, run, table
 )

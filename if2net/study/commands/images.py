@@ -119,7 +119,7 @@ def pretrain(
 def prepare_rows(
     scenario: Scenario, loader: Loader, device: str, console: Console, seeds: Iterable[int]
 ) -> dict[Path, str]:
-    """Load the rows of a scenario for these seeds with progress; return what was left out, with the reasons."""
+    """Load the rows of a scenario for these seeds with progress; return the images left out, with the reasons."""
     from if2net.study.bench.rows import scenario_images
     from if2net.study.data.image_datasets import IMAGE_DATASETS
     from if2net.study.pretraining import per_seed
@@ -171,7 +171,7 @@ def _prepare_backbone(scenario: Scenario, seed: int, data: Path | None, device: 
 def _images(
     text: str, data: Path | None, backbone: str | None
 ) -> tuple[ImageDataset | list[Path], Scenario | None, dict[Path, str]]:
-    """Return a data set or the images of a folder, the scenario if the text is one, and what was left out."""
+    """Return a data set or the images of a folder, the scenario if the text is one, and files that were left out."""
     from if2net.errors import InputError
     from if2net.images.folders import images_under, unknown_under
     from if2net.study.bench.rows import scenario_images

@@ -18,7 +18,7 @@ RUNS = 5  # as in the paper
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="A table or figure, such as table-mnist.")] = None,
     list_them: Annotated[
-        bool, typer.Option("--list", help="List what can be reproduced, or the parts of NAME.")
+        bool, typer.Option("--list", help="List all tables, figures and ablations, or the parts of NAME.")
     ] = False,
     method: MethodsOption = None,
     part: Annotated[

@@ -22,7 +22,7 @@ from if2net.study.commands.options import (
 
 DEFAULT_METHODS = ["if2net", "none", "joint"]
 INNATE_NOTE = (
-    "if2net sees these pictures through the innate encoder, and the other methods see pixels. For the dense encoder: "
+    "if2net uses the innate encoder for these pictures, and the other methods use pixels. For the dense encoder: "
     "--set if2net.encoder=wide"
 )
 

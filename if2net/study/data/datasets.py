@@ -137,7 +137,7 @@ def read_idx(path: Path) -> np.ndarray:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path} cannot be unpacked ({error}); get the file again.") from error
     if len(content) != size:
-        raise InputError(f"{path} does not hold what its header says, {shape}, but less or more; get the file again.")
+        raise InputError(f"{path} does not have the size that its header says, {shape}; get the file again.")
     return np.frombuffer(content, dtype=np.uint8).reshape(shape)
 
 

@@ -15,8 +15,8 @@ class GEM(MemoryGradients):
     """Change the gradient as little as possible so that no step raises the loss on an old task's memory.
 
     The loss is plain cross-entropy on the current task. If ⟨g, g_k⟩ < 0 for some old task k, its gradient g becomes
-    g + Gᵀv, where the rows of G are the gradients g_k and v solves `dual`. The lower bound γ > 0 on v is what makes
-    the memory act as replay. Exemplars are kept between tasks. Departures: the loss is over all classes seen so far,
+    g + Gᵀv, where the rows of G are the gradients g_k and v solves `dual`. With the lower bound γ > 0 on v, the
+    memory acts as replay. Exemplars are kept between tasks. Departures: the loss is over all classes seen so far,
     where the original masks those of other tasks; the memory is divided evenly among classes and a sample of it is
     drawn at each step, where the original keeps the last samples of each task and uses all of them.
     """

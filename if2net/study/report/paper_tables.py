@@ -138,7 +138,7 @@ def summary(section: Section) -> str:
 
 
 def across(sections: Sequence[Section], name: str = "") -> str:
-    """ACC of every method in every scenario; the figures that the paper prints under that name have own columns."""
+    """ACC of every method in every scenario; figures that the paper prints under that name have their own columns."""
     printed = {key: figures for section in sections for key, figures in _sequences(name, section).items()}
     columns = [{entry.name: entry for entry in section.series} for section in sections]
     best = [section.leaders(_acc) for section in sections]
@@ -254,7 +254,7 @@ def _as_published(figures: Mapping[int, float]) -> str:
 
 
 def _encoder(section: Section) -> str:
-    """The network whose features a section is about; "pixels" where there is none."""
+    """The network that computes the features of a section; "pixels" where there is none."""
     return (parse_scenario(section.scenario).backbone or "pixels").partition(",")[0]
 
 

@@ -22,7 +22,7 @@ class Costs:
 
 
 class Method(ABC):
-    """A method that learns tasks one after another and sees only the training data of the current task.
+    """A method that learns tasks one after another, given the training data of the current task only.
 
     Classes are numbered in the order in which the stream brings them. All randomness comes from the seed and the
     number of the task, so a run resumed from a saved state gives the same result as an uninterrupted one.
