@@ -25,7 +25,7 @@ from if2net.decision.ridge_choice import smallest_ridge
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
 
 SAMPLES, TESTED, CLASSES = 5000, 2000, 10

@@ -43,7 +43,7 @@ from if2net.encoder import DenseEncoder, dense, encoder_config, standardise
 from if2net.errors import SuspectInputError
 from if2net.files import write_text
 from if2net.guards import TOO_LARGE, looks_usual, relative_size
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.data.datasets import load_dataset
 
 FACTORS = (1e2, 1e4, 1e6, 1e12)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.methods import METHODS
 
 SCENARIO = "digits-10/5"

@@ -27,7 +27,7 @@ from if2net.accelerate.products import Halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, symmetric, zeros
 from if2net.files import write_text
 from if2net.samples import ROWS, Streamed
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 INPUTS, CLASSES, WIDTH, PIECE = 2048, 1000, 10_000, 65_536
 

@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 
 from if2net import IF2NetClassifier
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 SHARES = (0.90, 0.06, 0.02, 0.01, 0.01)
 SEPARATIONS = (0.5, 1.0, 2.0)

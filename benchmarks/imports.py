@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 REPEATS = 7
 STATEMENTS = {

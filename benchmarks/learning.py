@@ -35,7 +35,7 @@ from torch import Tensor
 from if2net.decision.ridge import apply_inverse
 from if2net.decision.symmetric import add_gram, cholesky, zeros
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
 
 TASKS = ("mnist", "fashion-mnist")

@@ -19,7 +19,7 @@ from learning import seconds
 from if2net import IF2Net
 from if2net.decision.ridge import factor
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
 LONG, FEATURES = 300, 1000  # tasks and features of the long sequences

@@ -13,7 +13,7 @@ import numpy as np
 from if2net import IF2Net, load
 from if2net.export import to_onnx, to_predictor
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
 
 WRITERS = {

@@ -19,7 +19,7 @@ from if2net.decision.ridge import absolute_ridge
 from if2net.decision.ridge_choice import EigenPath, RidgePath
 from if2net.decision.statistics import Statistics
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 WIDTHS = "32,64,128,256,512,1024,2048"
 CLASSES, ROUNDS = 10, 7

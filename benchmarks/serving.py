@@ -23,7 +23,7 @@ import numpy as np
 
 from if2net import IF2Net
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 FEATURES, CLASSES = 1280, 20
 LEARNED, LARGE_BATCH = 6000, 4000

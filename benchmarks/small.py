@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from if2net import IF2NetClassifier
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 TESTED = 1000
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # train and test samples, train and test labels

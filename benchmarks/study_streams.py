@@ -27,8 +27,8 @@ from if2net.encoder.innate.encoder import InnateConfig, InnateEncoder
 from if2net.files import write_text
 from if2net.guards import TOO_LARGE, looks_usual, relative_size
 from if2net.images.extractor import load_extractor
+from if2net.study.bench.environment import environment
 from if2net.study.bench.hyperparameters import for_pictures, searched
-from if2net.study.bench.results import environment
 from if2net.study.bench.rows import image_rows
 from if2net.study.bench.settings import resolve
 from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, load_images, parse_scenario

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from if2net.accelerate.cuda_graph import RecordedStep
 from if2net.files import write_text
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.methods import METHODS
 
 SAMPLES, FEATURES, STEPS, DEVICE = 12_000, 784, 1000, torch.device("cuda")

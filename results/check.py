@@ -30,6 +30,7 @@ import table  # noqa: E402
 from sentences import leads, results, sentences  # noqa: E402
 
 from if2net.study.ablations import ABLATIONS, Measurements  # noqa: E402
+from if2net.study.bench.environment import distinct  # noqa: E402
 from if2net.study.bench.experiments import BOUNDS, COMPARED, EXPERIMENTS, OWN, PEERS  # noqa: E402
 from if2net.study.bench.search import SEARCH_SEED  # noqa: E402
 from if2net.study.data import parse_scenario  # noqa: E402
@@ -131,12 +132,13 @@ def files_are_whole() -> Checked:
     tests: dict[tuple[str, int], list[int]] = {}
     for path in sorted(HERE.rglob("results.json")):
         content, name = json.loads(path.read_text()), path.parent.relative_to(HERE)
-        if "ablation" in content:
-            again = Measurements.read(path)
-            same = content["summary"] == [asdict(entry) for entry in again.summary]
+        read_again = measurements(str(name)) if "ablation" in content else results(str(name))
+        used = distinct(run.environment for run in read_again.runs)
+        yield content["environments"] == used, f"The environments of {name} are not those of its runs."
+        if isinstance(read_again, Measurements):
+            same = content["summary"] == [asdict(entry) for entry in read_again.summary]
             yield same, f"The summary of {name} does not follow from the runs."
             continue
-        read_again = results(str(name))
         scenario = parse_scenario(read_again.scenario)
         stream = f"{scenario.dataset}-{scenario.classes}@{scenario.backbone}"
         for entry, run in zip(content["runs"], read_again.runs, strict=True):
@@ -183,8 +185,6 @@ def the_paper_is_complete() -> Checked:
                     recorded.items() <= settings[method].items(),
                     f"The settings of {method} in {folder} are not those of the experiment.",
                 )
-            for run in results(folder).runs:
-                yield bool(run.device), f"{folder} does not name the device of {run.label}, seed {run.seed}."
             seeds = {(run.method, run.seed) for run in results(folder).runs}
             for method in part.methods:
                 count = len([None for known_method, _ in seeds if known_method == method])

@@ -25,7 +25,7 @@ from if2net.files import write_text
 from if2net.images.extraction import extract
 from if2net.images.extractor import load_extractor
 from if2net.images.folders import class_folders
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 
 # Classes of each data set, images per class, and those of them that are held back.
 CLASSES, PER_CLASS, HELD_BACK = 50, 30, 10

@@ -39,7 +39,7 @@ from if2net.images.extraction import extract
 from if2net.images.extractor import load_extractor
 from if2net.images.folders import class_folders
 from if2net.images.learning import IMAGE_SETTINGS
-from if2net.study.bench.results import environment
+from if2net.study.bench.environment import environment
 from if2net.study.data.datasets import load_dataset
 from if2net.study.methods.common.discriminants import class_means, within_covariance
 

@@ -223,12 +223,13 @@ def results(folder):
     scenario = parse_scenario("digits-4/2")
     plan = Plan(scenario, resolve(["if2net", "ncm"], "agnostic", []), (0, 1))
     counts = pack(np.diag([10, 20, 30, 40]))
+    R, machines = [[0.9], [0.5, 0.8]], [{"if2net": "0.2.0", "device": device} for device in ("cpu", "NVIDIA H200")]
     runs = [
-        Run(name, seed, [3, 1, 0, 2], [[0.9], [0.5, 0.8]], [0.9, 0.9], Seconds(1.0, 0.5), 100, 0, 50, "", counts)
+        Run(name, seed, [3, 1, 0, 2], R, [0.9, 0.9], Seconds(1.0, 0.5), 100, 0, 50, machines[seed], "", counts)
         for name in plan.settings
         for seed in plan.seeds
     ]
-    good = Results.new(scenario.name, "agnostic", "cpu").with_runs(runs, plan.as_dict()["methods"])
+    good = Results(scenario.name, "agnostic", plan.as_dict()["methods"], runs)
     for name in ("good", "bad"):
         (folder / name).mkdir()
     good.write(folder / "good" / "results.json")

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Annotated, Any
 
 import torch
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from if2net.errors import ConfigurationError
@@ -18,7 +18,7 @@ from if2net.files import read_bytes, write_text
 from if2net.output_folders import make_folder
 from if2net.progress import Show
 from if2net.study.bench.display import spread
-from if2net.study.bench.environment import Environment, environment
+from if2net.study.bench.environment import Environment, environment, from_places, to_places
 from if2net.study.bench.results import CHECKED, write_json
 from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep
@@ -41,12 +41,13 @@ class Entry:
 
 @checked_dataclass(frozen=True, config=CHECKED)
 class Measurement:
-    """An entry with its cell and its seed."""
+    """An entry with its cell, its seed and its environment."""
 
     cell: str
     seed: int
     protocol: str
     numbers: dict[str, float]
+    environment: Environment
     lists: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -88,14 +89,13 @@ class Measurements:
 
     ablation: str
     scenario: str
-    environment: Environment
     runs: list[Measurement]
 
     @classmethod
     def read(cls, path: Path) -> Measurements:
         """Read and check a file."""
         try:
-            results = TypeAdapter(cls).validate_json(read_bytes(path))
+            results = _READER.validate_json(read_bytes(path))
             _ = results.summary  # needs the same numbers from every seed
         except (OSError, ValidationError, KeyError) as error:
             raise ConfigurationError(
@@ -105,7 +105,9 @@ class Measurements:
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        write_json(path, asdict(self) | {"summary": [asdict(entry) for entry in self.summary]})
+        environments, runs = to_places([asdict(run) for run in self.runs])
+        head = {"ablation": self.ablation, "scenario": self.scenario, "environments": environments}
+        write_json(path, {**head, "runs": runs, "summary": [asdict(entry) for entry in self.summary]})
 
     @cached_property
     def summary(self) -> list[Summary]:
@@ -124,6 +126,9 @@ class Measurements:
         """The number of seeds, in words."""
         count = len({run.seed for run in self.runs})
         return f"mean ± standard deviation over {count} seeds" if count > 1 else "one seed"
+
+
+_READER = TypeAdapter(Annotated[Measurements, BeforeValidator(from_places)])
 
 
 @dataclass(frozen=True)
@@ -173,7 +178,7 @@ def carry_out(
 ) -> Measurements:
     """Measure the cells that the folder does not hold yet. Each is saved at once, so that a killed one continues."""
     path = make_folder(folder, "choose another folder") / "results.json"
-    results = _begun(ablation, path, device)
+    results = _begun(ablation, path)
     plan = Plan(parse_scenario(ablation.scenario), {}, tuple(seeds), device=device)
     finished = {(run.cell, run.seed) for run in results.runs}
     jobs_left = [
@@ -181,9 +186,8 @@ def carry_out(
     ]
     total = len(ablation.cells) * len(seeds)
     done = total - len(jobs_left)
-    for place, entries in results_of(partial(_measure, ablation.run), jobs_left, loader, jobs):
+    for place, runs in results_of(partial(_measure, ablation.run), jobs_left, loader, jobs):
         job, done = jobs_left[place], done + 1
-        runs = [Measurement(job.method, job.seed, entry.protocol, entry.numbers, entry.lists) for entry in entries]
         order = sorted([*results.runs, *runs], key=lambda run: (ablation.cells.index(run.cell), run.seed))
         results = replace(results, runs=order)
         results.write(path)
@@ -212,14 +216,16 @@ def _spreads(runs: Sequence[Measurement]) -> dict[str, Spread]:
 
 def _measure(
     run: Measure, plan: Plan, data: Dataset, cell: str, seed: int, _out: Path | None, _show: ShowStep | None
-) -> list[Entry]:
-    return run(cell, seed, Bench(plan.scenario, data, torch.device(plan.device)))
+) -> list[Measurement]:
+    made_in = environment(plan.device)
+    entries = run(cell, seed, Bench(plan.scenario, data, torch.device(plan.device)))
+    return [Measurement(cell, seed, entry.protocol, entry.numbers, made_in, entry.lists) for entry in entries]
 
 
-def _begun(ablation: Ablation, path: Path, device: str) -> Measurements:
+def _begun(ablation: Ablation, path: Path) -> Measurements:
     """The results that the file holds already, which must be of the same ablation."""
     if not path.exists():
-        return Measurements(ablation.name, ablation.scenario, environment(device), [])
+        return Measurements(ablation.name, ablation.scenario, [])
     results = Measurements.read(path)
     same = (results.ablation, results.scenario) == (ablation.name, ablation.scenario)
     if not same or not {run.cell for run in results.runs} <= set(ablation.cells):

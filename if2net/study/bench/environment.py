@@ -1,4 +1,7 @@
-"""The versions and the machine behind a result."""
+"""The versions and the machine behind a run.
+
+A results file holds each environment once, and each run the place of its own in that list.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,11 @@ import datetime
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from reprlib import repr as shortened
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +35,7 @@ def environment(device: str) -> Environment:
         "threads": torch.get_num_threads(),
         "device": device_name(device),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": _commit(),
+        "commit": _commit(Path(__file__).parents[3]),
     }
 
 
@@ -47,12 +54,63 @@ def device_name(device: str) -> str:
     return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
 
 
-def _commit() -> str | None:
-    """Return the commit of the checkout that this file belongs to, with -dirty after changes.
+def distinct(environments: Iterable[Environment]) -> list[Environment]:
+    """Return each environment once, in the order of first use."""
+    found: list[Environment] = []
+    for own in environments:
+        if own not in found:
+            found.append(own)
+    return found
 
-    Without a checkout it is the value of the environment variable IF2NET_COMMIT, or None.
+
+def to_places(runs: list[dict[str, Any]]) -> tuple[list[Environment], list[dict[str, Any]]]:
+    """Return the distinct environments of some runs, and the runs with the place of theirs in that list.
+
+    The place is left out if there is only one environment.
+
+    >>> to_places([{"seed": 0, "environment": {"device": "cpu"}}])
+    ([{'device': 'cpu'}], [{'seed': 0}])
+    >>> to_places([{"seed": 0, "environment": {"device": "cpu"}}, {"seed": 1, "environment": {"device": "H200"}}])[1]
+    [{'seed': 0, 'environment': 0}, {'seed': 1, 'environment': 1}]
     """
-    root = Path(__file__).parents[3]
+    known = distinct(run["environment"] for run in runs)
+    if len(known) == 1:
+        return known, [{key: value for key, value in run.items() if key != "environment"} for run in runs]
+    return known, [{**run, "environment": known.index(run["environment"])} for run in runs]
+
+
+def from_places(content: Any) -> Any:
+    """Return the content of a file, in which each run has its environment instead of the place of it.
+
+    Other mistakes in the content are left to the checks that follow.
+    """
+    if not isinstance(content, dict) or not isinstance(runs := content.get("runs"), list):
+        return content
+    if not isinstance(known := content.get("environments"), list):
+        raise ValueError("it has no list 'environments'")
+    resolved = [_with_environment(number, run, known) for number, run in enumerate(runs)]
+    return {**content, "runs": resolved}
+
+
+def _with_environment(number: int, run: Any, known: list[Any]) -> Any:
+    if not isinstance(run, dict):
+        return run
+    place = run.get("environment", 0 if len(known) == 1 else None)
+    if type(place) is not int or not 0 <= place < len(known):
+        raise ValueError(
+            f"'runs.{number}.environment' should be the place of one of {len(known)} environments, counted from 0, "
+            f"but is {'missing' if place is None else shortened(place)}"
+        )
+    return {**run, "environment": known[place]}
+
+
+@cache
+def _commit(root: Path) -> str | None:
+    """Return the commit of a checkout, with -dirty after changes.
+
+    Without a checkout it is the value of the environment variable IF2NET_COMMIT, or None. A process asks git once: a
+    later commit does not change code that is imported already.
+    """
     if not (root / ".git").exists():
         return os.environ.get("IF2NET_COMMIT")
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

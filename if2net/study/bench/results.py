@@ -4,10 +4,11 @@ The file is one JSON object with these keys:
 
 - scenario: DATASET-CLASSES/TASKS, for images with @BACKBONE.
 - protocol: agnostic, aware or transductive.
-- environment: versions, platform, processor, threads and device, with the commit and the date of the first run; null
-  for an unknown value.
+- environments: a list of the different environments of the runs: versions, platform, processor, threads, device, date
+  and commit; null for an unknown value.
 - settings: the settings of each method.
-- runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R.
+- runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R. Its
+  `environment` is a place in `environments`, counted from 0; it is left out if there is only one environment.
 - summary: for each method, means and standard deviations over the seeds. It follows from the runs, so it is not read.
 
 Accuracies, ACC, BWT and FWT are fractions. Times are in seconds, sizes in bytes.
@@ -28,14 +29,14 @@ from statistics import fmean, stdev
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.files import read_bytes, write_text
 from if2net.output_folders import make_folder
 from if2net.study.bench import metrics
-from if2net.study.bench.environment import Environment, environment
+from if2net.study.bench.environment import Environment, distinct, from_places, to_places
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.data.scenario import PATTERN
 from if2net.study.methods import METHODS
@@ -85,11 +86,11 @@ class Run:
         The time for learning and for predicting.
     state_bytes, exemplars, parameters : int
         The memory between tasks in bytes, the training samples in it, and the numbers in the model.
+    environment : dict
+        The versions and the machine. If the run was killed and continued, they are those of its last part.
     confusion : str
         The test samples after the last task, counted by true and predicted class, as `pack` writes them. Empty if
         they were not counted. `counts` is the matrix.
-    device : str or None
-        The device of this run. None if the file names it only in the environment.
     backbone : Backbone or None
         None for tables.
     """
@@ -103,9 +104,9 @@ class Run:
     state_bytes: Count
     exemplars: Count
     parameters: Count
+    environment: Environment
     variant: str = ""
     confusion: str = ""
-    device: str | None = None
     backbone: Backbone | None = None
 
     def __post_init__(self) -> None:
@@ -115,6 +116,9 @@ class Run:
             raise ValueError(f"in the run of {self.label} with seed {self.seed}, {error}") from error
 
     def _check(self) -> None:
+        for key in ("if2net", "device"):
+            if not isinstance(self.environment.get(key), str):
+                raise ValueError(f"the environment must name {key!r}")
         metrics.check(self.R)
         if len(self.independent) != len(self.R):
             raise ValueError(
@@ -130,6 +134,10 @@ class Run:
     def label(self) -> str:
         """The name in tables: the method, with its variant if the protocol has several."""
         return f"{self.method} ({self.variant})" if self.variant else self.method
+
+    @property
+    def device(self) -> str:
+        return str(self.environment["device"])
 
     @cached_property
     def acc(self) -> float:
@@ -163,16 +171,12 @@ class Results:
 
     scenario: str
     protocol: str
-    environment: Environment
     settings: dict[str, Settings]
     runs: list[Run]
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
             raise ValueError(f"the protocol {self.protocol!r} is none of {', '.join(PROTOCOLS)}")
-        for key in ("if2net", "device"):
-            if not isinstance(self.environment.get(key), str):
-                raise ValueError(f"the environment must name {key!r}")
         match = re.fullmatch(PATTERN, self.scenario)
         if match is None or not (tasks := int(match[3])):
             raise ValueError(f"a scenario is written DATASET-CLASSES/TASKS, not {self.scenario!r}")
@@ -183,11 +187,6 @@ class Results:
             if (run.label, run.seed) in seen:
                 raise ValueError(f"the run of {run.label} with seed {run.seed} is there twice")
             seen.add((run.label, run.seed))
-
-    @classmethod
-    def new(cls, scenario: str, protocol: str, device: str) -> Results:
-        """Return results without runs."""
-        return cls(scenario, protocol, environment(device), {}, [])
 
     @classmethod
     def read(cls, path: Path) -> Results:
@@ -205,7 +204,10 @@ class Results:
 
     @classmethod
     def merged(cls, parts: Sequence[Results]) -> Results:
-        """Return the runs of all parts, whose settings must agree. Of several runs of a seed, the first is kept."""
+        """Return the runs of all parts, each with its environment. The settings of the parts must agree.
+
+        Of several runs of a seed, the first is kept.
+        """
         first = parts[0]
         settings: dict[str, Settings] = {}
         for part in parts:
@@ -228,12 +230,15 @@ class Results:
 
     def write(self, path: Path) -> None:
         """Write the file atomically. ACC, BWT, FWT and the summary are for other programs."""
-        runs = [
-            {key: value for key, value in asdict(run).items() if value not in (None, "")}
-            | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
-            for run in self.runs
-        ]
-        write_json(path, {**asdict(self), "runs": runs, "summary": self.summary})
+        environments, runs = to_places(
+            [
+                {key: value for key, value in asdict(run).items() if value not in (None, "")}
+                | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
+                for run in self.runs
+            ]
+        )
+        head = {"scenario": self.scenario, "protocol": self.protocol, "environments": environments}
+        write_json(path, {**head, "settings": self.settings, "runs": runs, "summary": self.summary})
 
     def methods(self) -> list[str]:
         """Return the labels of the methods, in the order of the runs."""
@@ -243,9 +248,10 @@ class Results:
         """Return the runs of a method, given its label."""
         return [run for run in self.runs if run.label == method]
 
-    def device(self, run: Run) -> str:
-        """Return the device of a run."""
-        return run.device or str(self.environment["device"])
+    @property
+    def environments(self) -> list[Environment]:
+        """The different environments of the runs."""
+        return distinct(run.environment for run in self.runs)
 
     @property
     def trained_on(self) -> str:
@@ -259,7 +265,7 @@ class Results:
         return {method: _summary(self.of(method)) for method in self.methods()}
 
 
-_READER = TypeAdapter(Results)
+_READER = TypeAdapter(Annotated[Results, BeforeValidator(from_places)])
 
 
 def pack(counts: np.ndarray) -> str:

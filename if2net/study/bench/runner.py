@@ -76,7 +76,7 @@ def previous(plan: Plan, out: Path | None, identity: IdentityOf) -> Results:
     """Return the results in `out`, which must have the same plan and the same backbone."""
     results = check_folder(plan, out) if out is not None else None
     if out is None or results is None:
-        return Results.new(plan.scenario.name, plan.protocol, plan.device)
+        return Results(plan.scenario.name, plan.protocol, settings={}, runs=[])
     check_backbones(plan, out, results, identity)
     return results
 

@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from if2net import modelfile
 from if2net.errors import ModelFileError, NumericalError
 from if2net.output_folders import make_folder
-from if2net.study.bench.environment import device_name
+from if2net.study.bench.environment import environment
 from if2net.study.bench.metrics import check
 from if2net.study.bench.protocol import PROTOCOLS, accuracies, confusion
 from if2net.study.bench.results import CHECKED, Accuracy, Backbone, Count, Run, Seconds, pack
@@ -111,6 +111,7 @@ def finished_runs(
     plan: Plan, data: Dataset, name: str, seed: int, out: Path | None = None, show: ShowStep | None = None
 ) -> list[Run]:
     """Learn one stream of tasks; return one run per variant of the protocol."""
+    made_in = environment(plan.device)
     stream = learn_stream(plan, data, name, seed, out, show)
     independent = _independent(plan, stream, name, seed)
     costs = stream.method.costs()
@@ -126,7 +127,7 @@ def finished_runs(
             state_bytes=costs.state_bytes,
             exemplars=costs.exemplars,
             parameters=costs.parameters,
-            device=device_name(plan.device),
+            environment=made_in,
             confusion=pack(confusion(stream.method, stream.tasks, plan.protocol, variant)),
             backbone=Backbone(**stream.backbone) if stream.backbone else None,  # type: ignore[arg-type]
         )

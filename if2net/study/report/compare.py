@@ -13,7 +13,7 @@ from rich.table import Table
 from if2net.errors import ConfigurationError
 from if2net.study.bench.display import ACC, BWT, FWT, Metric
 from if2net.study.bench.results import Results, Run
-from if2net.study.report.gather import Section, devices_of
+from if2net.study.report.gather import Section
 
 CONFIDENCE = 0.95
 
@@ -126,15 +126,13 @@ def comparison_table(differences: Sequence[Difference], title: str) -> Table:
 
 
 def changes(before: Results, after: Results) -> list[str]:
-    """Everything else that differs: settings, environment, devices, and methods that only one of them has."""
+    """Everything else that differs: settings, environments, and methods that only one of them has."""
     settings = [
         line
         for method in before.settings.keys() & after.settings.keys()
         for line in _changed(f"{method}.", before.settings[method], after.settings[method])
     ]
-    # The environment names one device; runs name their own.
-    environments = ({**results.environment, "device": ""} for results in (before, after))
-    lines = [*sorted(settings), *_changed("", *environments), *_moved(before, after)]
+    lines = [*sorted(settings), *_moved(before, after)]
     for name, mine, other in (("the first", before, after), ("the second", after, before)):
         only = [method for method in mine.methods() if method not in other.methods()]
         lines += [f"Only {name} has {', '.join(only)}."] if only else []
@@ -142,13 +140,22 @@ def changes(before: Results, after: Results) -> list[str]:
 
 
 def _moved(before: Results, after: Results) -> list[str]:
-    """The methods that ran on other devices."""
+    """The changes of environment of the methods that both have; the methods are named if it is not all of them."""
+    shared = [method for method in before.methods() if method in after.methods()]
     moves: dict[str, list[str]] = {}
-    for method in before.methods():
-        first, second = devices_of(before, before.of(method)), devices_of(after, after.of(method))
-        if second and set(first) != set(second):
-            moves.setdefault(f"{' and '.join(first)} → {' and '.join(second)}", []).append(method)
-    return [f"device of {', '.join(methods)}: {move}" for move, methods in moves.items()]
+    for method in shared:
+        for line in _changed("", _facts(before.of(method)), _facts(after.of(method))):
+            moves.setdefault(line, []).append(method)
+    return [line if methods == shared else f"{line} ({', '.join(methods)})" for line, methods in moves.items()]
+
+
+def _facts(runs: Sequence[Run]) -> dict[str, str]:
+    """The environments of some runs as one, with all values of each entry."""
+    values: dict[str, set[str]] = {}
+    for run in runs:
+        for key, value in run.environment.items():
+            values.setdefault(key, set()).add("not known" if value is None else str(value))
+    return {key: " and ".join(sorted(found)) for key, found in values.items()}
 
 
 def _changed(prefix: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ import numpy as np
 from if2net.errors import ConfigurationError
 from if2net.study.bench import metrics
 from if2net.study.bench.display import Metric
+from if2net.study.bench.environment import Environment
 from if2net.study.bench.experiments import BOUNDS
 from if2net.study.bench.results import Results, Run, result_files
 from if2net.study.data import parse_scenario
@@ -70,8 +71,12 @@ class Source:
     results: Results
 
     @property
-    def devices(self) -> list[str]:
-        return devices_of(self.results, self.results.runs)
+    def environments(self) -> list[tuple[Environment, list[str]]]:
+        """Each environment, with the methods that ran in it."""
+        return [
+            (own, list(dict.fromkeys(run.label for run in self.results.runs if run.environment == own)))
+            for own in self.results.environments
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +88,14 @@ class Series:
     runs: Sequence[Run]
     summary: dict[str, float]
     settings: Mapping[str, Any]
-    devices: Sequence[str]
 
     @property
     def method(self) -> str:
         return self.runs[0].method
+
+    @property
+    def devices(self) -> list[str]:
+        return list(dict.fromkeys(run.device for run in self.runs))
 
     @property
     def tasks(self) -> int:
@@ -277,13 +285,7 @@ def _series(sources: Sequence[Source], indices: dict[str, int]) -> Iterator[Seri
             runs = source.results.of(label)
             settings = source.results.settings.get(runs[0].method, {})
             index = indices.setdefault(name, len(indices))
-            summary, devices = source.results.summary[label], devices_of(source.results, runs)
-            yield Series(name, index, runs, summary, settings, devices)
-
-
-def devices_of(results: Results, runs: Iterable[Run]) -> list[str]:
-    """The devices of some runs, each once."""
-    return list(dict.fromkeys(map(results.device, runs)))
+            yield Series(name, index, runs, source.results.summary[label], settings)
 
 
 def _by_number(path: Path) -> list[str]:

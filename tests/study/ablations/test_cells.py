@@ -72,10 +72,20 @@ def test_a_file_that_lacks_numbers_is_refused(ablation, tmp_path):
 def test_the_results_have_the_environment_and_the_spread_over_the_seeds(ablation, tmp_path):
     killed(ablation, tmp_path)
     results = carry_out(ablation, tmp_path, Loader(), seeds=[0, 1])
-    assert results.environment["device"] == "cpu"
+    assert {run.environment["device"] for run in results.runs} == {"cpu"}
     first = results.of("a", "agnostic")
     assert (first.runs, first.numbers["acc"].mean) == (2, pytest.approx(0.55))
     assert first.numbers["acc"].std == pytest.approx(0.1 / 2**0.5)
+    assert Measurements.read(tmp_path / "results.json") == results
+
+
+def test_cells_that_are_measured_in_another_environment_name_their_own(ablation, tmp_path, monkeypatch):
+    monkeypatch.setattr("if2net.study.ablations.cells.environment", lambda device: {"commit": "1234abcd"})
+    killed(ablation, tmp_path)
+    monkeypatch.setattr("if2net.study.ablations.cells.environment", lambda device: {"commit": "5678abcd"})
+    results = carry_out(ablation, tmp_path, Loader(), seeds=[0])
+    commits = {run.cell: run.environment["commit"] for run in results.runs}
+    assert commits == {"a": "1234abcd", "b": "5678abcd", "c": "5678abcd"}
     assert Measurements.read(tmp_path / "results.json") == results
 
 
@@ -92,13 +102,13 @@ def test_every_ablation_can_be_sent_to_another_process(name):
 
 
 def test_lists_are_not_averaged():
-    runs = [Measurement("a", seed, "", {"acc": 1.0}, {"fits": [[1.0]]}) for seed in (0, 1)]
-    (summary,) = Measurements("a test", "digits-10/5", {}, runs).summary
+    runs = [Measurement("a", seed, "", {"acc": 1.0}, {}, {"fits": [[1.0]]}) for seed in (0, 1)]
+    (summary,) = Measurements("a test", "digits-10/5", runs).summary
     assert summary.numbers == {"acc": Spread(1.0, 0.0)}
 
 
 def test_a_table_is_written_and_a_figure_if_there_is_one(ablation, tmp_path):
-    empty = Measurements("counted", "digits-10/5", {}, [])
+    empty = Measurements("counted", "digits-10/5", [])
     assert [path.name for path in write_ablation(ablation, empty, tmp_path)] == ["table.md"]
     drawn = replace(ablation, figure=lambda _: line_chart("a", "x", "y", [1, 2], [Line("b", [0, 1], [0, 0])]))
     assert [path.suffix for path in write_ablation(drawn, empty, tmp_path)][:2] == [".md", ".svg"]

@@ -21,8 +21,8 @@ def test_the_worth_of_an_ingredient_compares_cells_that_differ_in_it_alone():
     runs = []
     for cell in ABLATIONS["ablation-ingredients"].cells:
         acc = 0.8 - 0.1 * ("tweaked" in cell) - 0.05 * ("gradient; 250" in cell)
-        runs.append(Measurement(cell, 0, "agnostic", {"acc": acc}))
-    results = Measurements("ablation-ingredients", "digits-10/5", {}, runs)
+        runs.append(Measurement(cell, 0, "agnostic", {"acc": acc}, {}))
+    results = Measurements("ablation-ingredients", "digits-10/5", runs)
     assert ingredients.worth_of(results, "tweak", "plain", "tweaked") == pytest.approx(-10)
     assert ingredients.worth_of(results, "width", "1000", "250", "gradient") == pytest.approx(-5)
     assert ingredients.worth_of(results, "width", "1000", "250", "analytic, ridge chosen") == pytest.approx(0)

@@ -16,6 +16,8 @@ TINY = {
     "trained": ["epochs=1", "steps=5", "hidden=16"],
 }
 
+MACHINE = {"if2net": "0.2.0", "torch": "2.9", "threads": 2, "device": "cpu", "commit": None}
+
 
 def tiny_settings(methods, protocol):
     given = []
@@ -54,7 +56,7 @@ def make_run():
 
     def make(method="if2net", seed=0, **changes):
         R = [[0.9], [0.8, 0.5 + seed / 10]]
-        run = Run(method, seed, [2, 0, 3, 1], R, [0.9, 0.7], Seconds(1.0, 0.1), 1200, 0, 10)
+        run = Run(method, seed, [2, 0, 3, 1], R, [0.9, 0.7], Seconds(1.0, 0.1), 1200, 0, 10, MACHINE)
         return replace(run, **changes)
 
     return make
@@ -65,7 +67,7 @@ def make_results(make_run):
     """Makes results of two tasks without running anything."""
 
     def make(*runs, scenario="digits-4/2", protocol="agnostic", settings=None):
-        empty = Results.new(scenario, protocol, "cpu")
+        empty = Results(scenario, protocol, settings={}, runs=[])
         return empty.with_runs(runs or [make_run()], settings or {})
 
     return make

@@ -23,7 +23,7 @@ from if2net.study.bench.results import (
 
 def test_results_are_read_as_they_were_written(make_results, make_run, tmp_path):
     counts = pack(np.array([[8, 2, 0, 0], [0, 10, 0, 0], [0, 5, 4, 1], [0, 0, 0, 70_000]]))
-    full = make_run(seed=1, confusion=counts, device="cpu", backbone=Backbone("1f", "ImageNet"))
+    full = make_run(seed=1, confusion=counts, backbone=Backbone("1f", "ImageNet"))
     results = make_results(make_run(), full, settings={"if2net": {"width": 60, "ridge": None}})
     results.write(tmp_path / "results.json")
     assert Results.read(tmp_path / "results.json") == results
@@ -32,12 +32,33 @@ def test_results_are_read_as_they_were_written(make_results, make_run, tmp_path)
 def test_the_file_has_the_documented_keys(make_results, make_run, tmp_path):
     make_results(make_run(), make_run(seed=1)).write(tmp_path / "results.json")
     written = json.loads((tmp_path / "results.json").read_text())
-    assert set(written) == {"scenario", "protocol", "environment", "settings", "runs", "summary"}
+    assert set(written) == {"scenario", "protocol", "environments", "settings", "runs", "summary"}
     documented = {"method", "seed", "class_order", "R", "independent", "acc", "bwt", "fwt", "seconds"}
     assert documented | {"state_bytes", "exemplars", "parameters"} <= set(written["runs"][0])
     assert written["runs"][0]["R"][0] == [0.9]
     assert written["summary"]["if2net"]["acc_mean"] == pytest.approx((0.65 + 0.7) / 2)
     assert {"acc_std", "bwt_mean"} <= set(written["summary"]["if2net"])
+
+
+def test_every_run_names_its_environment_and_each_is_written_once(make_results, make_run, tmp_path):
+    machines = [{"if2net": "0.2.0", "device": device} for device in ("cpu", "NVIDIA H200")]
+    runs = [make_run(name, seed, environment=machines[seed % 2]) for name in ("if2net", "ncm") for seed in range(4)]
+    results = make_results(*runs)
+    results.write(tmp_path / "results.json")
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert written["environments"] == machines
+    assert [run["environment"] for run in written["runs"]] == [0, 1] * 4
+    assert Results.read(tmp_path / "results.json") == results
+    assert [run.device for run in results.of("ncm")] == ["cpu", "NVIDIA H200"] * 2
+
+
+def test_the_only_environment_is_not_numbered(make_results, make_run, tmp_path):
+    results = make_results(make_run(), make_run(seed=1))
+    results.write(tmp_path / "results.json")
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert written["environments"] == results.environments == [results.runs[0].environment]
+    assert "environment" not in written["runs"][0]
+    assert Results.read(tmp_path / "results.json") == results
 
 
 def test_the_summary_has_mean_and_standard_deviation_over_the_seeds(make_results, make_run):
@@ -94,7 +115,19 @@ def changed(key, value):
             "a scenario is written DATASET-CLASSES/TASKS, not 'digits'",
         ),
         (lambda content: content.update(scenario="digits-0/0", runs=[]), "not 'digits-0/0'"),
-        (lambda content: content["environment"].pop("device"), "environment must name 'device'"),
+        (lambda content: content["environments"][0].pop("device"), "environment must name 'device'"),
+        (lambda content: content.pop("environments"), "it has no list 'environments'"),
+        (lambda content: content.update(environments=[7]), r"'runs\.0\.environment' should be .*, but is 7"),
+        (lambda content: content["environments"].clear(), r"place of one of 0 environments.*, but is missing\. Run"),
+        (
+            lambda content: content["environments"].append({}),
+            r"place of one of 2 environments.*, but is missing\. Run",
+        ),
+        (changed("environment", 1), r"'runs\.0\.environment' .* place of one of 1 environments.*, but is 1\. Run"),
+        (changed("environment", -1), r"'runs\.0\.environment' should be the place .*, but is -1\. Run"),
+        (changed("environment", 0.0), r"'runs\.0\.environment' should be the place .*, but is 0\.0\. Run"),
+        (changed("environment", None), r"'runs\.0\.environment' should be the place .*, but is missing\. Run"),
+        (changed("environment", {"device": "cpu"}), r"'runs\.0\.environment' should be the place .*'cpu'"),
         (lambda content: content.update(settings={"if2net": 3}), r"'settings\.if2net' should be an object"),
         (lambda content: content.update(runs={}), "'runs' should be a valid array"),
     ],
@@ -231,6 +264,27 @@ def test_merging_loses_no_run_that_the_folder_holds_already(parts, tmp_path):
     for _ in range(2):
         merge_folders([tmp_path / name for name in ("a", "b", "out")], tmp_path / "out")
     assert Results.read(tmp_path / "out" / "results.json") == Results.merged(parts)
+
+
+def on(machine, part):
+    """The same results, made on another machine."""
+    return replace(part, runs=[replace(run, environment=machine) for run in part.runs])
+
+
+def test_merged_runs_keep_their_environments(parts, tmp_path):
+    machines = [{"if2net": "0.2.0", "device": device} for device in ("cpu", "NVIDIA H200", "NVIDIA A100")]
+    parts = [on(machine, part) for machine, part in zip(machines, parts, strict=True)]
+    merged = Results.merged(parts)
+    assert {(run.method, run.seed): run.device for run in merged.runs} == {
+        ("ncm", 0): "cpu",  # the last part has this run, too
+        ("ncm", 1): "cpu",
+        ("if2net", 1): "NVIDIA H200",
+        ("if2net", 0): "NVIDIA A100",
+    }
+    merged.write(tmp_path / "results.json")
+    assert Results.read(tmp_path / "results.json") == merged
+    assert Results.merged([merged, merged]) == Results.merged([merged, *parts]) == merged
+    assert merged.summary == Results.merged([on(machines[0], part) for part in parts]).summary
 
 
 def test_other_settings_are_not_merged(parts, make_results, make_run):

@@ -20,8 +20,9 @@ from if2net.study.methods import METHODS
 
 
 def without_times(results):
-    """The runs with all times set to zero."""
-    return [replace(run, seconds=Seconds(0.0, 0.0)) for run in results.runs]
+    """The runs with all times set to zero, and without the date and the threads."""
+    machine = {"if2net": "0.2.0", "device": "cpu"}
+    return [replace(run, seconds=Seconds(0.0, 0.0), environment=machine) for run in results.runs]
 
 
 def kill_after_task_two(step):
@@ -85,6 +86,16 @@ def test_finished_runs_are_not_run_again_and_more_can_be_added(digits, make_plan
     results = run_plan(make_plan(("ncm",), seeds=(0, 1)), digits, tmp_path, steps.append)
     assert {step.seed for step in steps} == {1}
     assert [run.seed for run in results.runs] == [0, 1]
+    assert Results.read(tmp_path / "results.json") == results
+
+
+def test_runs_that_are_added_in_another_environment_name_their_own(digits, make_plan, tmp_path, monkeypatch):
+    first = {"if2net": "0.2.0", "device": "cpu", "date": "2026-01-31", "commit": "1234abcd"}
+    second = {**first, "date": "2026-02-01", "commit": "5678abcd"}
+    for machine, seeds in ((first, (0,)), (second, (0, 1))):
+        monkeypatch.setattr("if2net.study.bench.stream.environment", lambda device, own=machine: own)
+        results = run_plan(make_plan(("ncm",), seeds=seeds), digits, tmp_path)
+    assert [run.environment for run in results.runs] == [first, second]
     assert Results.read(tmp_path / "results.json") == results
 
 

@@ -5,6 +5,8 @@ from if2net.cli import app
 from if2net.errors import IF2NetError
 from if2net.study.bench.results import Results, Run, Seconds
 
+MACHINE = {"if2net": "0.2.0", "device": "cpu"}
+
 
 @pytest.fixture
 def folders(tmp_path):
@@ -14,10 +16,10 @@ def folders(tmp_path):
         runs = []
         for seed in range(3):
             R = [[0.9], [0.7 + gain, 0.7 + gain + seed / 100]]
-            runs.append(Run("if2net", seed, [0, 1, 2, 3], R, [0.9, 0.9], Seconds(1.0, 0.1), 1200, 0, 10))
+            runs.append(Run("if2net", seed, [0, 1, 2, 3], R, [0.9, 0.9], Seconds(1.0, 0.1), 1200, 0, 10, MACHINE))
         folder = tmp_path / name
         folder.mkdir()
-        Results.new("digits-4/2", "agnostic", "cpu").with_runs(runs, {}).write(folder / "results.json")
+        Results("digits-4/2", "agnostic", {}, runs).write(folder / "results.json")
         written.append(folder)
     return written
 

@@ -9,7 +9,17 @@ from if2net.study.data import parse_scenario
 COUNTS = [[8, 2, 0, 0], [0, 10, 0, 0], [0, 5, 4, 1], [0, 0, 0, 10]]  # by place in the stream
 
 
-def one_run(method="if2net", seed=0, variant="", R=None, order=(2, 0, 3, 1), counts=COUNTS, **changes):
+def one_run(
+    method="if2net",
+    seed=0,
+    variant="",
+    R=None,
+    order=(2, 0, 3, 1),
+    counts=COUNTS,
+    device="cpu",
+    torch="2.9",
+    **changes,
+):
     R = R or [[0.9 + seed / 100], [0.8, 0.7]]
     if "backbone" in changes:
         changes["backbone"] = Backbone(**changes["backbone"])
@@ -18,6 +28,7 @@ def one_run(method="if2net", seed=0, variant="", R=None, order=(2, 0, 3, 1), cou
         "state_bytes": 1200,
         "exemplars": 0,
         "parameters": 10,
+        "environment": {"if2net": "0.2.0", "torch": torch, "device": device, "commit": None},
         "confusion": "" if counts is None else pack(np.array(counts)),
         **changes,
     }
@@ -26,8 +37,7 @@ def one_run(method="if2net", seed=0, variant="", R=None, order=(2, 0, 3, 1), cou
 
 def results(*runs, scenario="digits-4/2", protocol="agnostic", settings=None):
     runs = list(runs) or [one_run(method, seed) for method in ("if2net", "ewc", "joint") for seed in (0, 1)]
-    environment = {"if2net": "0.2.0", "torch": "2.9", "device": "cpu"}
-    return Results(scenario, protocol, environment, settings or {}, runs)
+    return Results(scenario, protocol, settings or {}, runs)
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from scipy import stats
 
@@ -81,13 +79,22 @@ def test_results_without_a_method_in_common_are_refused(with_accuracies):
 def test_methods_that_ran_on_other_devices_are_listed(make_results, make_run):
     before = make_results(make_run(device="NVIDIA H200"), make_run("ncm"), make_run("joint"))
     after = make_results(make_run(device="cpu"), make_run("ncm", device="cpu"), make_run("joint", device="TPU"))
-    assert changes(before, after) == ["device of if2net: NVIDIA H200 → cpu", "device of joint: cpu → TPU"]
+    assert changes(before, after) == ["device: NVIDIA H200 → cpu (if2net)", "device: cpu → TPU (joint)"]
+
+
+def test_all_environments_of_a_method_are_compared(make_results, make_run):
+    before = make_results(make_run(), make_run(seed=1, torch="3.0"), make_run("ncm"))
+    after = make_results(make_run(torch="3.0"), make_run(seed=1, torch="3.0"), make_run("ncm"))
+    assert changes(before, after) == ["torch: 2.9 and 3.0 → 3.0 (if2net)"]
+    assert changes(before, before) == []
+    swapped = make_results(make_run(torch="3.0"), make_run(seed=1), make_run("ncm"))
+    assert changes(before, swapped) == []
 
 
 def test_changed_settings_versions_and_methods_are_listed(with_accuracies, make_results, make_run):
     before = with_accuracies(FIRST, settings={"if2net": {"width": 10, "rule": "analytic"}})
-    after = make_results(make_run(), make_run("ncm"), settings={"if2net": {"width": 20, "rule": "analytic"}})
-    after = replace(after, environment={**after.environment, "torch": "3.0"})
+    runs = [make_run(torch="3.0"), make_run("ncm", device="TPU")]
+    after = make_results(*runs, settings={"if2net": {"width": 20, "rule": "analytic"}})
     assert changes(before, after) == ["if2net.width: 10 → 20", "torch: 2.9 → 3.0", "Only the second has ncm."]
 
 

@@ -169,8 +169,10 @@ def test_seconds_of_several_devices_are_labelled(make_results, make_run):
     assert sentence in figures.split("<figure>")[2].split("</svg>")[1]
     assert "<small>cpu</small>" in row(page, "if2net")
     assert "<small>NVIDIA H200</small>" in row(page, "ncm")
-    assert "device cpu and NVIDIA H200." in page.split("Made with")[1]
+    assert "Made with if2net 0.2.0, torch 2.9, device cpu: if2net.<" in page
+    assert "Made with if2net 0.2.0, torch 2.9, device NVIDIA H200: ewc, joint, ncm, owm.<" in page
     alike = page_of(make_results(*runs))
+    assert "Made with if2net 0.2.0, torch 2.9, device NVIDIA H200.<" in alike
     assert "cannot be compared" not in alike
     assert "<small>" not in alike
 
