@@ -7,9 +7,11 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 FILE = HERE.parent / "if2net/study/bench/hyperparameters.toml"
+OF_THE_EXPERIMENT = ("scope", "memory", "classes")  # settings that `if2net reproduce` gives itself
 
 
 def best_of(folder: Path, method: str) -> dict[str, str]:
@@ -19,12 +21,17 @@ def best_of(folder: Path, method: str) -> dict[str, str]:
         search = json.loads(path.read_text())
         if search["method"] == method:
             key = path.stem.removesuffix(f"-{method}")
-            fixed = search["fixed"] if "tasks" in search else []  # in a grid, they belong to the experiment
-            chosen = {name: str(value) for _, name, value in fixed if name != "scope"} | search["best"]["acc"]
-            settings = ", ".join(f"{name} = {in_toml(value)}" for name, value in chosen.items())
+            settings = ", ".join(f"{name} = {in_toml(value)}" for name, value in settings_of(search).items())
             name = key if re.fullmatch(r"[\w-]+", key) else f'"{key}"'
             lines[name] = f"{name} = {{ {settings} }}"
     return lines
+
+
+def settings_of(search: dict[str, Any]) -> dict[str, str]:
+    """Return the best settings of a search, with those that were fixed in it."""
+    fixed = search["fixed"] if "tasks" in search else []  # in a grid, they belong to the experiment
+    kept = {name: str(value) for _, name, value in fixed if name not in OF_THE_EXPERIMENT}
+    return kept | search["best"]["acc"]
 
 
 def in_toml(value: str) -> str:
