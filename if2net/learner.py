@@ -12,7 +12,6 @@ import math
 import os
 import threading
 import uuid
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,7 +28,7 @@ from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, R
 from if2net.decision.novelty import Novelty
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
-from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning
+from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning, warn
 from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
@@ -416,7 +415,7 @@ class IF2Net:
     def _warn_if_repeated(self, before: Tensor) -> None:
         """Warn if nearly all samples that were added to these members were among them."""
         if self.check_inputs and are_repeated(before, self._state.members - before):
-            warnings.warn(REPEATED, RepeatedSamplesWarning, stacklevel=4)
+            warn(REPEATED, RepeatedSamplesWarning)
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches in another learner, and merge it when all of them have been learned."""
