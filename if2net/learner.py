@@ -453,7 +453,7 @@ class IF2Net:
             some = self._places(weights, len(tensor))
             tensors.append(tensor[some])
             labels.append(inputs.labels(y, len(tensor))[some])
-            known = known.extended(labels[-1])  # finds labels that cannot be sorted together
+            known = known.extended(labels[-1])  # refuses labels of different kinds
         return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
 
     def _places(self, sample_weight: Any, count: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The model in memory: one thread changes it, and any number of threads predict with the last published one.
 
-A change is made, solved, written to the log and published, in this order, and only then answered. Predictions use the
-published model, which never changes, so they do not wait for learning.
+A change is made, solved, written to the log and published, in this order, and only then acknowledged. Predictions use
+the published model, which never changes, so they do not wait for learning.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The snapshot is the model file itself, and the snapshot before it is kept beside it. Each names the position of the
 last change that it contains. Therefore neither a crash at any moment nor one damaged snapshot loses a change that was
-answered.
+acknowledged.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Store:
     # ------------------------------------------------------------------ starting
 
     def open(self) -> IF2Net:
-        """Return the model with all changes that were ever answered."""
+        """Return the model with all changes that were ever acknowledged."""
         log = self._existing_log()
         try:
             return self._opened(log)
@@ -166,7 +166,7 @@ class Store:
         skipped = self.log.restored(net.log["position"]) | skipped
         for position, change in self.log.after(net.log["position"]):
             if position not in skipped:
-                if not change.logged:  # it is in no snapshot, so it was never answered
+                if not change.logged:  # it is in no snapshot, so it was never acknowledged
                     self.log.drop(position)
                     return
                 try:

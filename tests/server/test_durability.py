@@ -1,4 +1,4 @@
-"""What was answered survives: kills, restarts, full disks and damaged files."""
+"""Acknowledged changes survive: kills, restarts, full disks and damaged files."""
 
 import errno
 import shutil
