@@ -21,9 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import contents, forks, guards, inputs, modelfile, pictures, rounding
+from if2net import guards, inputs, modelfile, os_fork, pictures, rounding, tensor_specs
 from if2net.config import Config, resolve_device
-from if2net.contents import Part
 from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.decision.novelty import Novelty
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
@@ -33,8 +32,9 @@ from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
-from if2net.samples import Samples, Streamed, block_rows, check, worth_streaming
+from if2net.samples import Samples, Streamed, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
+from if2net.tensor_specs import TensorSpec
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -147,7 +147,7 @@ class IF2Net:
         self.log: dict[str, Any] | None = None
         self._state = State()
         self._lock = threading.RLock()
-        forks.guard(self)
+        os_fork.delay_while_changing(self)
 
     # ------------------------------------------------------------------ the model
 
@@ -293,9 +293,9 @@ class IF2Net:
     def _samples(self, rows: Tensor | SparseRows) -> Samples:
         """Return a matrix as samples that are finite and fit the encoder, if there is one.
 
-        Sparse rows, and on a GPU long data, are read block by block, and `check` comes after the last block.
+        Sparse rows, and on a GPU long data, are read block by block, and `finish_checks` comes after the last block.
         """
-        forks.use_one_thread_in_a_child()
+        os_fork.use_one_thread_in_a_child()
         X: Samples
         if worth_streaming(rows, self._device):
             X = Streamed(rows, self.config.torch_dtype, self._device, inputs.finite, self._tensor)
@@ -331,7 +331,7 @@ class IF2Net:
             X = self._usual(X, encoder)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
-                check(X)
+                finish_checks(X)
             after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))))
 
         task, members = self._task(replace(batch, X=X), after)
@@ -391,12 +391,12 @@ class IF2Net:
         def blocks() -> Iterator[Block]:
             members.zero_()
             for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
-                contents = content_hashes(block) if hashes is None else hashes[place]
+                block_hashes = content_hashes(block) if hashes is None else hashes[place]
                 its_weights = None if weights is None else weights[place * size :][:size]
-                add_members(members, contents, label_hashes[its_columns], its_weights)
-                yield encode(block), its_columns, held_out(contents, share), its_weights
+                add_members(members, block_hashes, label_hashes[its_columns], its_weights)
+                yield encode(block), its_columns, held_out(block_hashes, share), its_weights
 
-        return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
+        return Task(len(X), len(state.labels), blocks, lambda: finish_checks(X), isinstance(X, Tensor)), members
 
     def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
         rule = RULES[self.config.rule]
@@ -512,7 +512,7 @@ class IF2Net:
         return solution
 
     def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
-        forks.use_one_thread_in_a_child()
+        os_fork.use_one_thread_in_a_child()
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
@@ -536,13 +536,13 @@ class IF2Net:
         samples = self._samples(self._rows(X, self.config)[0])
         encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
         result = rowwise(lambda block: function(encode(block)), samples)
-        check(samples)
+        finish_checks(samples)
         return result
 
     def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
         """Return the tweak of this learner, of one task, or one solved on X."""
         if transductive:
-            check(X)
+            finish_checks(X)
             assert self.encoder is not None
             return self.encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))
         if self.config.representation == "first":
@@ -722,7 +722,7 @@ class IF2Net:
             self._check_exact("forget exactly")
             before, decision = self._state, self._learned("there is nothing to forget")
             batch = self._batch(X, y, sample_weight)
-            check(batch.X)
+            finish_checks(batch.X)
             self._check_learned(decision, before.labels.columns(batch.y))
             task, members = self._task(batch, before)
 
@@ -1006,14 +1006,14 @@ class IF2Net:
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
             raise ModelFileError(f"It does not hold the representations of {tasks:,} tasks.")
         width, rule = encoder.config.width(features), Fixed if predicts_only else RULES[self.config.rule]
-        parts = encoder.config.contents(features, dtype)
-        parts |= {
-            f"tweak.{n}.{layer}": Part(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
+        specs = encoder.config.tensor_specs(features, dtype)
+        specs |= {
+            f"tweak.{n}.{layer}": TensorSpec(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
         }
-        parts |= rule.contents(width, len(labels), self.config.rule_config(), dtype)
+        specs |= rule.tensor_specs(width, len(labels), self.config.rule_config(), dtype)
         if rule.exact:
-            parts["members"] = Part((PLACES,), torch.int32, least=0)
-        contents.check(tensors, parts)
+            specs["members"] = TensorSpec((PLACES,), torch.int32, least=0)
+        tensor_specs.check(tensors, specs)
 
         on_device = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
         encoder.restore(on_device)
@@ -1051,7 +1051,7 @@ class IF2Net:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
-        forks.guard(self)
+        os_fork.delay_while_changing(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
         return self._of(self.__getstate__())

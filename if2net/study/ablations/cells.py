@@ -19,8 +19,8 @@ from if2net.output_folders import make_folder
 from if2net.progress import Show
 from if2net.study.bench.display import spread
 from if2net.study.bench.environment import Environment, environment, from_indices, to_indices
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.results import CHECKED, write_json
-from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset, Scenario, Task, parse_scenario

@@ -47,14 +47,14 @@ class _Thread(threading.local):
         self.missed: list[Locked] = []
 
 
-_guarded: weakref.WeakSet[Locked] = weakref.WeakSet()
+_learners: weakref.WeakSet[Locked] = weakref.WeakSet()
 _thread = _Thread()
 _in_new_child = False
 
 
-def guard(learner: Locked) -> None:
-    """Let forks wait for the changes of a learner."""
-    _guarded.add(learner)
+def delay_while_changing(learner: Locked) -> None:
+    """Let every later fork of this process wait until the learner is not changing."""
+    _learners.add(learner)
 
 
 def use_one_thread_in_a_child() -> None:
@@ -67,7 +67,7 @@ def use_one_thread_in_a_child() -> None:
 
 def _hold() -> None:
     """Take the locks, in the order in which merging takes them: a fork and a merge cannot block each other."""
-    learners = [learner for learner in sorted(_guarded, key=id) if isinstance(learner._lock, RLOCK)]
+    learners = [learner for learner in sorted(_learners, key=id) if isinstance(learner._lock, RLOCK)]
     changing = any(learner._lock._is_owned() for learner in learners)  # type: ignore[attr-defined]
     for learner in learners:
         if learner._lock.acquire(blocking=not changing):

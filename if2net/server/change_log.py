@@ -80,7 +80,7 @@ class DamagedLogError(OutputError):
     """A log whose content is wrong."""
 
 
-class Log:
+class ChangeLog:
     """The changes of one model. Threads may share it.
 
     Attributes
