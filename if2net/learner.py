@@ -88,7 +88,13 @@ class Solution:
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples to learn or to forget: checked, on the device, and without those of weight zero."""
+    """Samples to learn or to forget, without those of weight zero.
+
+    Shapes, numbers of labels and weights are checked. A tensor is on the device, and its values are checked, too:
+    they are finite, and in the range of the encoder if there is one. Streamed values are checked on their way to the
+    device, and `finish_checks` raises the error. The kind of the labels is checked when they become columns, and the
+    units when the batch is learned.
+    """
 
     X: Samples
     y: np.ndarray
@@ -334,7 +340,7 @@ class IF2Net:
                 finish_checks(X)
             after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))))
 
-        task, members = self._task(replace(batch, X=X), after)
+        task, members = self._task(replace(batch, X=X), after, after.labels.columns(batch.y))
 
         def commit(decision: DecisionLayer) -> None:
             with uninterrupted():
@@ -373,13 +379,13 @@ class IF2Net:
         guards.check_size(X, encoder, names)
         return X
 
-    def _task(self, batch: Batch, state: State) -> tuple[Task, Tensor]:
-        """Return a batch as a task for the decision layer.
+    def _task(self, batch: Batch, state: State, label_columns: np.ndarray) -> tuple[Task, Tensor]:
+        """Return a batch, with the column of each label, as a task for the decision layer.
 
         The table of its members comes with it. It is complete after each iteration over the blocks.
         """
-        X, y, weights = batch.X, batch.y, batch.weights
-        encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
+        X, weights = batch.X, batch.weights
+        encoder, columns = state.encoder, torch.from_numpy(label_columns).to(self._device)
         assert encoder is not None
         prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
         encode = prepare(state.tweaks[-1] if state.tweaks else [])
@@ -723,8 +729,9 @@ class IF2Net:
             before, decision = self._state, self._learned("there is nothing to forget")
             batch = self._batch(X, y, sample_weight)
             finish_checks(batch.X)
-            self._check_learned(decision, before.labels.columns(batch.y))
-            task, members = self._task(batch, before)
+            columns = before.labels.columns(batch.y)
+            self._check_learned(decision, columns)
+            task, members = self._task(batch, before, columns)
 
             def check_members() -> None:
                 count = len(batch.y)
