@@ -29,7 +29,7 @@ from if2net.guards import TOO_LARGE, looks_usual, relative_size
 from if2net.images.extractor import load_extractor
 from if2net.study.bench.environment import environment
 from if2net.study.bench.hyperparameters import for_pictures, searched
-from if2net.study.bench.rows import image_rows
+from if2net.study.bench.loading import image_rows
 from if2net.study.bench.settings import resolve
 from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, load_images, parse_scenario
 from if2net.study.data.image_files import Files

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -52,6 +54,14 @@ class ConfigurationError(IF2NetError):
 
 class NumericalError(IF2NetError):
     """A system of equations that cannot be solved in this precision."""
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Give a warning that points to the nearest caller outside this package, which is a line of the user."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __package__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def listed(names: Iterable[object], most: int = 3) -> str:

@@ -4,10 +4,10 @@ The encoder keeps the usual size of each column: its root mean square in the fir
 square of a block of samples is about 1, and 100 after a mistake such as centimetres for metres. Samples that are too
 large are refused, because they would dominate the statistics and spoil the old classes.
 
-Only the frozen encoder decides, so that forks, merged learners and loaded ones agree. All columns of a block count
-together, except those that are zero throughout the first data: an amount that most samples lack has no usual size if
-the first batch is small. Another column that is constant in the first data may vary in a later class: it gets the
-usual size of the largest one.
+The check depends only on the frozen encoder, so that forks, merged learners and loaded ones agree. All columns of a
+block count together, except those that are zero throughout the first data: an amount that most samples lack has no
+usual size if the first batch is small. Another column that is constant in the first data may vary in a later class:
+it gets the usual size of the largest one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The held-out samples, which choose the ridge. The content of a sample decides whether it is held out.
+"""Selection of the held-out samples, on which the ridge is chosen.
 
-The same sample is held out whenever and wherever it is learned. So order, splitting, merging and forgetting do not
-change the result.
+A hash of its content decides whether a sample is held out. The same sample is held out whenever and wherever it is
+learned, so order, splitting, merging and forgetting do not change the result.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ def numbers(X: Any) -> np.ndarray:
     X = checked(X)
     with _explaining(X):
         array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
-    check_no_dates(array)  # frames of other libraries than pandas
+    if array is not X:
+        check_no_dates(array)  # frames of other libraries than pandas
     with _explaining(X):
         return array if array.dtype.kind in "biufc" else array.astype(np.float64)
 

@@ -20,7 +20,7 @@ NOT_TEXT = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 
 
 class Labels:
-    """The known classes. Labels are text, numbers or truth values that can be sorted together. Immutable.
+    """The known classes. Labels are text, numbers or truth values, all of one kind. Immutable.
 
     >>> labels = Labels().extended(np.array(["wren", "owl"])).extended(np.array(["jay", "owl"]))
     >>> labels.known, labels.sorted.tolist()
@@ -75,7 +75,7 @@ class Labels:
         return np.array([self._hash(label) for label in self.known], dtype=np.int64)
 
     def extended(self, y: np.ndarray) -> Labels:
-        """Return these classes and the new ones in y; raise InputError where they cannot be sorted together."""
+        """Return these classes and the new ones in y; raise InputError where they are not of one kind."""
         new = _plain(y)
         check([*self.known, *new])
         known = set(self.known)

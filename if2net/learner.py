@@ -12,7 +12,6 @@ import math
 import os
 import threading
 import uuid
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,20 +21,20 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import contents, forks, guards, inputs, modelfile, pictures, rounding
+from if2net import guards, inputs, modelfile, os_fork, pictures, rounding, tensor_specs
 from if2net.config import Config, resolve_device
-from if2net.contents import Part
 from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.decision.novelty import Novelty
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
 from if2net.encoder.rowwise import RowwiseFactor, rowwise
-from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning
+from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning, warn
 from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
-from if2net.samples import Samples, Streamed, block_rows, check, worth_streaming
+from if2net.samples import Samples, Streamed, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
+from if2net.tensor_specs import TensorSpec
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -89,7 +88,13 @@ class Solution:
 
 @dataclass(frozen=True)
 class Batch:
-    """Samples to learn or to forget: checked, on the device, and without those of weight zero."""
+    """Samples to learn or to forget, without those of weight zero.
+
+    Shapes, numbers of labels and weights are checked. A tensor is on the device, and its values are checked, too:
+    they are finite, and in the range of the encoder if there is one. Streamed values are checked on their way to the
+    device, and `finish_checks` raises the error. The kind of the labels is checked when they become columns, and the
+    units when the batch is learned.
+    """
 
     X: Samples
     y: np.ndarray
@@ -148,7 +153,7 @@ class IF2Net:
         self.log: dict[str, Any] | None = None
         self._state = State()
         self._lock = threading.RLock()
-        forks.guard(self)
+        os_fork.delay_while_changing(self)
 
     # ------------------------------------------------------------------ the model
 
@@ -294,9 +299,9 @@ class IF2Net:
     def _samples(self, rows: Tensor | SparseRows) -> Samples:
         """Return a matrix as samples that are finite and fit the encoder, if there is one.
 
-        Sparse rows, and on a GPU long data, are read block by block, and `check` comes after the last block.
+        Sparse rows, and on a GPU long data, are read block by block, and `finish_checks` comes after the last block.
         """
-        forks.use_one_thread_in_a_child()
+        os_fork.use_one_thread_in_a_child()
         X: Samples
         if worth_streaming(rows, self._device):
             X = Streamed(rows, self.config.torch_dtype, self._device, inputs.finite, self._tensor)
@@ -332,10 +337,10 @@ class IF2Net:
             X = self._usual(X, encoder)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
-                check(X)
+                finish_checks(X)
             after = replace(after, tweaks=(*before.tweaks, encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))))
 
-        task, members = self._task(replace(batch, X=X), after)
+        task, members = self._task(replace(batch, X=X), after, after.labels.columns(batch.y))
 
         def commit(decision: DecisionLayer) -> None:
             with uninterrupted():
@@ -374,13 +379,13 @@ class IF2Net:
         guards.check_size(X, encoder, names)
         return X
 
-    def _task(self, batch: Batch, state: State) -> tuple[Task, Tensor]:
-        """Return a batch as a task for the decision layer.
+    def _task(self, batch: Batch, state: State, label_columns: np.ndarray) -> tuple[Task, Tensor]:
+        """Return a batch, with the column of each label, as a task for the decision layer.
 
         The table of its members comes with it. It is complete after each iteration over the blocks.
         """
-        X, y, weights = batch.X, batch.y, batch.weights
-        encoder, columns = state.encoder, torch.from_numpy(state.labels.columns(y)).to(self._device)
+        X, weights = batch.X, batch.weights
+        encoder, columns = state.encoder, torch.from_numpy(label_columns).to(self._device)
         assert encoder is not None
         prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
         encode = prepare(state.tweaks[-1] if state.tweaks else [])
@@ -392,12 +397,12 @@ class IF2Net:
         def blocks() -> Iterator[Block]:
             members.zero_()
             for place, (block, its_columns) in enumerate(zip(X.split(size), columns.split(size), strict=True)):
-                contents = content_hashes(block) if hashes is None else hashes[place]
+                block_hashes = content_hashes(block) if hashes is None else hashes[place]
                 its_weights = None if weights is None else weights[place * size :][:size]
-                add_members(members, contents, label_hashes[its_columns], its_weights)
-                yield encode(block), its_columns, held_out(contents, share), its_weights
+                add_members(members, block_hashes, label_hashes[its_columns], its_weights)
+                yield encode(block), its_columns, held_out(block_hashes, share), its_weights
 
-        return Task(len(X), len(state.labels), blocks, lambda: check(X), isinstance(X, Tensor)), members
+        return Task(len(X), len(state.labels), blocks, lambda: finish_checks(X), isinstance(X, Tensor)), members
 
     def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
         rule = RULES[self.config.rule]
@@ -416,7 +421,7 @@ class IF2Net:
     def _warn_if_repeated(self, before: Tensor) -> None:
         """Warn if nearly all samples that were added to these members were among them."""
         if self.check_inputs and are_repeated(before, self._state.members - before):
-            warnings.warn(REPEATED, RepeatedSamplesWarning, stacklevel=4)
+            warn(REPEATED, RepeatedSamplesWarning)
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches in another learner, and merge it when all of them have been learned."""
@@ -454,7 +459,7 @@ class IF2Net:
             some = self._places(weights, len(tensor))
             tensors.append(tensor[some])
             labels.append(inputs.labels(y, len(tensor))[some])
-            known = known.extended(labels[-1])  # finds labels that cannot be sorted together
+            known = known.extended(labels[-1])  # refuses labels of different kinds
         return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
 
     def _places(self, sample_weight: Any, count: int) -> np.ndarray:
@@ -513,7 +518,7 @@ class IF2Net:
         return solution
 
     def _learned(self, otherwise: str = "call learn or partial_fit first") -> DecisionLayer:
-        forks.use_one_thread_in_a_child()
+        os_fork.use_one_thread_in_a_child()
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
@@ -537,13 +542,13 @@ class IF2Net:
         samples = self._samples(self._rows(X, self.config)[0])
         encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
         result = rowwise(lambda block: function(encode(block)), samples)
-        check(samples)
+        finish_checks(samples)
         return result
 
     def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
         """Return the tweak of this learner, of one task, or one solved on X."""
         if transductive:
-            check(X)
+            finish_checks(X)
             assert self.encoder is not None
             return self.encoder.tweak(X.split(block_rows(X, TWEAK_BLOCK)))
         if self.config.representation == "first":
@@ -723,9 +728,10 @@ class IF2Net:
             self._check_exact("forget exactly")
             before, decision = self._state, self._learned("there is nothing to forget")
             batch = self._batch(X, y, sample_weight)
-            check(batch.X)
-            self._check_learned(decision, before.labels.columns(batch.y))
-            task, members = self._task(batch, before)
+            finish_checks(batch.X)
+            columns = before.labels.columns(batch.y)
+            self._check_learned(decision, columns)
+            task, members = self._task(batch, before, columns)
 
             def check_members() -> None:
                 count = len(batch.y)
@@ -1007,14 +1013,14 @@ class IF2Net:
         if not 0 <= count <= (len(tensors) if layers else MOST_TASKS):
             raise ModelFileError(f"It does not hold the representations of {tasks:,} tasks.")
         width, rule = encoder.config.width(features), Fixed if predicts_only else RULES[self.config.rule]
-        parts = encoder.config.contents(features, dtype)
-        parts |= {
-            f"tweak.{n}.{layer}": Part(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
+        specs = encoder.config.tensor_specs(features, dtype)
+        specs |= {
+            f"tweak.{n}.{layer}": TensorSpec(shape, dtype) for n in range(count) for layer, shape in enumerate(layers)
         }
-        parts |= rule.contents(width, len(labels), self.config.rule_config(), dtype)
+        specs |= rule.tensor_specs(width, len(labels), self.config.rule_config(), dtype)
         if rule.exact:
-            parts["members"] = Part((PLACES,), torch.int32, least=0)
-        contents.check(tensors, parts)
+            specs["members"] = TensorSpec((PLACES,), torch.int32, least=0)
+        tensor_specs.check(tensors, specs)
 
         on_device = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
         encoder.restore(on_device)
@@ -1052,7 +1058,7 @@ class IF2Net:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._lock = threading.RLock()
-        forks.guard(self)
+        os_fork.delay_while_changing(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
         return self._of(self.__getstate__())

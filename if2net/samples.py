@@ -105,7 +105,7 @@ class Streamed:
 Samples = Tensor | Streamed
 
 
-def check(X: Samples) -> None:
+def finish_checks(X: Samples) -> None:
     """Raise an error if streamed samples cannot be used. Tensors have been checked already."""
     if isinstance(X, Streamed):
         X.check()

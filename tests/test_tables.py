@@ -21,7 +21,6 @@ from if2net.tables import (
     ROWS,
     Columns,
     Stream,
-    _notices,
     columns_to_learn,
     columns_to_predict,
     feature_names,
@@ -31,6 +30,7 @@ from if2net.tables import (
     table_to_predict,
     tables_to_learn,
 )
+from if2net.tables.mistakes import notices
 
 LONG = 2 * ROWS + 100
 ENDINGS = [".csv", ".csv.gz", ".tsv", ".CSV", ".parquet", ".npz", ".npy"]
@@ -395,7 +395,7 @@ def test_a_header_that_announces_gigabytes_is_refused_unread(tmp_path):
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_a_piece_of_an_array_that_takes_too_much_memory_is_refused(order, tmp_path, monkeypatch):
-    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * ROWS * 6)
+    monkeypatch.setattr("if2net.tables.readers.LARGEST_PIECE", 8 * ROWS * 6)
     for rows, columns in ((2 * ROWS, 5), (2 * ROWS, 6)):
         np.savez_compressed(tmp_path / f"{columns}.npz", X=np.zeros((rows, columns), order=order), y=np.zeros(rows))
     with pytest.raises(InputError, match="would take more than 1 GiB"):
@@ -406,7 +406,7 @@ def test_a_piece_of_an_array_that_takes_too_much_memory_is_refused(order, tmp_pa
 
 @pytest.mark.parametrize("dtypes", [(float, float), (np.uint8, float)], ids=["one type", "joined as floats"])
 def test_arrays_that_take_too_much_memory_together_are_refused(dtypes, tmp_path, monkeypatch):
-    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * 100 * 6)
+    monkeypatch.setattr("if2net.tables.readers.LARGEST_PIECE", 8 * 100 * 6)
     arrays = {name: np.zeros((100, 3), dtype) for name, dtype in zip("ab", dtypes, strict=True)}
     np.savez(tmp_path / "arrays.npz", **arrays, y=np.zeros(100, dtype=int))
     with pytest.raises(InputError, match="would take more than 1 GiB"):
@@ -469,7 +469,7 @@ def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
     parquet.write_table(pa.table({"v": vectors, "label": ["a"]}), tmp_path / "v.parquet")
     assert (tmp_path / "v.parquet").stat().st_size < 10_000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 20)
+        patch.setattr("if2net.tables.readers.LARGEST_PIECE", 1 << 20)
         with pytest.raises(InputError, match=r"v\.parquet: The arrays would take more than"):
             table_to_learn(tmp_path / "v.parquet")
 
@@ -487,7 +487,7 @@ def test_a_long_vector_among_short_ones_is_refused_before_it_is_read(mean, tmp_p
     parquet.write_table(pa.table({"v": vectors, "label": ["a", "b"] * (rows // 2)}), tmp_path / "v.parquet")
     sentence = "declares 1,310,720 numbers in" if mean == "whole" else "differ in length"
     with pytest.MonkeyPatch.context() as patch, counted_memory() as counting:
-        patch.setattr("if2net.tables.LARGEST_PIECE", 1 << 23)
+        patch.setattr("if2net.tables.readers.LARGEST_PIECE", 1 << 23)
         with pytest.raises(InputError, match=rf"v\.parquet: .*column 'v' {sentence}"):
             list(table_to_learn(tmp_path / "v.parquet"))
     assert counting.max_memory() < 1 << 20
@@ -496,7 +496,7 @@ def test_a_long_vector_among_short_ones_is_refused_before_it_is_read(mean, tmp_p
 def test_a_group_of_long_vectors_is_read_where_the_file_holds_as_much(tmp_path, monkeypatch):
     X = np.random.default_rng(0).normal(size=(3 * ROWS, 8))
     pd.DataFrame({"x": list(X), "label": ["a", "b", "c"] * ROWS}).to_parquet(tmp_path / "t.parquet")
-    monkeypatch.setattr("if2net.tables.LARGEST_PIECE", 8 * X.size // 2)
+    monkeypatch.setattr("if2net.tables.readers.LARGEST_PIECE", 8 * X.size // 2)
     np.testing.assert_array_equal(np.vstack([X for X, _ in table_to_learn(tmp_path / "t.parquet")]), X)
 
 
@@ -507,7 +507,7 @@ def test_a_huge_text_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_pa
     table = pa.table({"x": [1.0, 2.0], "label": ["a", "b" * (1 << 24)]})
     parquet.write_table(table, tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
     assert (tmp_path / "t.parquet").stat().st_size < 10_000
-    monkeypatch.setattr("if2net.tables.LARGEST_TEXTS", 1 << 23)
+    monkeypatch.setattr("if2net.tables.readers.LARGEST_TEXTS", 1 << 23)
     with (
         counted_memory() as counting,
         pytest.raises(InputError, match=r"column 'label' holds 16,777,\d+ bytes of text"),
@@ -538,7 +538,7 @@ def test_the_columns_of_a_wide_table_are_not_compared_with_each_other():
     names = [f"x{number}" for number in range(20_000)]
     start = time.process_time()
     columns = columns_to_learn([*names, "label"], known=names)
-    assert len(list(_notices([*names, "label"], columns, {}, new=False, chosen=False))) == 1
+    assert len(list(notices([*names, "label"], columns, {}, new=False, chosen=False))) == 1
     assert time.process_time() - start < 1
 
 

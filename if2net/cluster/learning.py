@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +15,7 @@ from if2net import inputs
 from if2net.cluster.connection import import_ray, unwrapped_errors
 from if2net.cluster.pool import WorkerPool
 from if2net.cluster.readers import ImageReader, Reader, Samples, cluster_backbone, image_columns, row_columns
-from if2net.errors import ConfigurationError, InputError
+from if2net.errors import ConfigurationError, InputError, warn
 from if2net.images.extractor import Extractor
 from if2net.images.folders import BLOCK as FIRST_IMAGES
 from if2net.images.folders import ImageFolders, list_classes
@@ -117,7 +116,7 @@ def learn(
         left_out.update(pool.left_out)
     elif pool.left_out:
         reason = next(iter(pool.left_out.values()))
-        warnings.warn(f"{len(pool.left_out):,} images were left out, such as: {reason}", stacklevel=2)
+        warn(f"{len(pool.left_out):,} images were left out, such as: {reason}")
     return net
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from if2net.commands import images as pictures
+from if2net.commands import images
 from if2net.commands.answer import printable
 from if2net.commands.options import as_options, refuse
 
@@ -32,7 +32,7 @@ def labelled_samples(
     weight: str | None = None,
 ) -> tuple[Iterator[Block], Mapping[Path, str]]:
     """Return the samples in blocks, and the files that cannot be used, which are complete after the last block."""
-    if pictures.are_images(paths):
+    if images.are_images(paths):
         refuse("tables", label=label, weight=weight)
         return _images(net, paths, backbone, device, console)
     refuse("images", backbone=backbone)

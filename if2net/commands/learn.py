@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from if2net.commands import images as pictures
+from if2net.commands import images
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
@@ -79,26 +79,26 @@ def learn(
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     if weight is not None and cluster is not None:
         raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
-    images = pictures.are_images(samples)
-    if images:
+    from_images = images.are_images(samples)
+    if from_images:
         refuse("tables", label=label, weight=weight)
     else:
         refuse("images", backbone=backbone)
     check_writable(model)
     start = time.perf_counter()
     with locked(model, wait=not no_wait):  # two processes that learn at once would lose the samples of one
-        net = _open(model, seed, device, settings or [], images)
+        net = _open(model, seed, device, settings or [], from_images)
         known, before = set(net.classes.tolist()), net.samples
         checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
         left_out: dict[Path, str] = {}
         notices: list[str] = []
         with _refusing_mistakes(force):
-            if not images:
+            if not from_images:
                 notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
             elif cluster is None:
-                left_out = pictures.learn_images(net, samples, backbone, device, console).left_out
+                left_out = images.learn_images(net, samples, backbone, device, console).left_out
             else:
-                left_out = pictures.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
+                left_out = images.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
         net.check_inputs = checks
         save_solved(net, model, keep_old=not no_undo)
     new = [name for name in net.classes.tolist() if name not in known]
@@ -111,10 +111,10 @@ def learn(
     values = {"learned": net.samples - before, "new_classes": new}
     values |= {"left_out": list(left_out.values()), "notices": notices}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
-    pictures.print_left_out(left_out, console)
+    images.print_left_out(left_out, console)
 
 
-def _open(path: Path, seed: int | None, device: str, settings: list[str], images: bool) -> IF2Net:
+def _open(path: Path, seed: int | None, device: str, settings: list[str], from_images: bool) -> IF2Net:
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
     from if2net.errors import ConfigurationError
@@ -126,7 +126,7 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], images
             raise ConfigurationError(f"{path} has its settings already. Use --set and --seed only for a new model.")
         return IF2Net.load(path, device)
     given = settings if seed is None else [*settings, f"seed={seed}"]
-    config = Config.parse(given, **(IMAGE_SETTINGS if images else {}))
+    config = Config.parse(given, **(IMAGE_SETTINGS if from_images else {}))
     return IF2Net(replace(config, device=config.device if device == "auto" else device))
 
 

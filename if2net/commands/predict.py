@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
-from if2net.commands import images as pictures
+from if2net.commands import images
 from if2net.commands.answer import QuietOption, counted, printable, screen
 from if2net.commands.labelled import numbered
 from if2net.commands.options import (
@@ -69,10 +69,10 @@ def predict(
     net = load_to_predict(model, device)
     if unknown is not None:
         net.check_unknown(unknown)  # before features are computed
-    if pictures.are_images(samples):
+    if images.are_images(samples):
         refuse("tables", label=label)
-        columns: tuple[str, ...] = pictures.COLUMNS
-        blocks = pictures.images_to_predict(net, samples, backbone, device, screen(quiet=quiet))
+        columns: tuple[str, ...] = images.COLUMNS
+        blocks = images.images_to_predict(net, samples, backbone, device, screen(quiet=quiet))
     else:
         refuse("images", backbone=backbone)
         columns, blocks = ("file", "row"), _rows_to_predict(net, samples, label)

@@ -1,4 +1,4 @@
-"""`if2net serve`: a model that people teach and ask over HTTP, with a page for it."""
+"""`if2net serve`: a model that people teach and query over HTTP, with a page for it."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def serve(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Serve a model: people teach it and ask it in a browser or over HTTP.
+    """Serve a model: people teach and query it in a browser or over HTTP.
 
-    A change is answered when it would survive a power cut. Stop the server with Ctrl-C.
+    A change is acknowledged once it would survive a power cut. Stop the server with Ctrl-C.
     """
     from if2net.errors import ConfigurationError
     from if2net.extras import require

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
@@ -20,6 +19,7 @@ from if2net.decision.row_space import row_space
 from if2net.decision.statistics import Rows, Statistics, one_hot
 from if2net.errors import InputError, NumericalError
 from if2net.interrupts import uninterrupted
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # With more classes than this, the ridge is chosen on 64 random sums of their columns.
 MANY_CLASSES = 256
@@ -273,12 +273,12 @@ class Analytic(DecisionLayer):
             yield "ridge", torch.tensor([self._ridge], dtype=torch.float64)
 
     @classmethod
-    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+    def tensor_specs(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> TensorSpecs:
         solved = {
-            "beta": Part((width, classes), dtype, needed=False),
-            "ridge": Part((1,), torch.float64, least=torch.finfo(torch.float64).tiny, needed=False),
+            "beta": TensorSpec((width, classes), dtype, needed=False),
+            "ridge": TensorSpec((1,), torch.float64, least=torch.finfo(torch.float64).tiny, needed=False),
         }
-        return super().contents(width, classes, config, dtype) | solved
+        return super().tensor_specs(width, classes, config, dtype) | solved
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)

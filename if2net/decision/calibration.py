@@ -2,9 +2,9 @@
 
 The statistics give the mean score of each class and the spread of all scores around these means. Scores drawn from
 this model stand in for the held-out samples, and the temperature maximises the likelihood of their true classes,
-times a prior: a few held-out samples that happen to be all right, or all wrong, must not decide alone. Two
-assumptions fill in what the statistics do not contain: the tails are those of Student's t with 4 degrees of freedom,
-and a score varies most where its class mean is undecided, like a Bernoulli variance m(1 − m).
+times a prior: a few held-out samples that happen to be all right, or all wrong, must not determine the temperature on
+their own. Two assumptions fill in what the statistics do not contain: the tails are those of Student's t with 4
+degrees of freedom, and a score varies most where its class mean is undecided, like a Bernoulli variance m(1 − m).
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from if2net.contents import Contents, Part
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.statistics import MOST_SAMPLES
 from if2net.errors import InputError
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 PREDICTS_ONLY = (
     "This model only predicts: it was exported without the statistics that learning, forgetting, merging and "
@@ -42,11 +42,11 @@ class Fixed(DecisionLayer):
         return fixed_tensors(self, self.dtype)
 
     @classmethod
-    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+    def tensor_specs(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> TensorSpecs:
         return {
-            "beta": Part((width, classes), dtype),
-            "counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
-            "temperature": Part((1,), torch.float64, least=torch.finfo(torch.float64).tiny),
+            "beta": TensorSpec((width, classes), dtype),
+            "counts": TensorSpec((classes,), torch.int64, least=0, most=MOST_SAMPLES),
+            "temperature": TensorSpec((1,), torch.float64, least=torch.finfo(torch.float64).tiny),
         }
 
     def restore(self, tensors: dict[str, Tensor]) -> None:

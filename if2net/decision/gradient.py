@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from if2net.contents import Contents, Part
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.projector import RecursiveProjector, free_share, projector
 from if2net.decision.statistics import one_hot
 from if2net.errors import ConfigurationError, unknown
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 PROJECTORS = ("exact", "recursive", "batch-mean")
 INITIALISATIONS = ("analytic", "random")
@@ -109,13 +109,13 @@ class Gradient(DecisionLayer):
             yield "P", self.recursion.P
 
     @classmethod
-    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
-        parts = super().contents(width, classes, config, torch.float64)
-        parts |= {
-            "beta": Part((width, classes), torch.float64),
-            "tasks": Part((1,), torch.int64, least=0, most=2**40),
+    def tensor_specs(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> TensorSpecs:
+        specs = super().tensor_specs(width, classes, config, torch.float64)
+        specs |= {
+            "beta": TensorSpec((width, classes), torch.float64),
+            "tasks": TensorSpec((1,), torch.int64, least=0, most=2**40),
         }
-        return parts if config.projector == "exact" else parts | {"P": Part((width, width), torch.float64)}
+        return specs if config.projector == "exact" else specs | {"P": TensorSpec((width, width), torch.float64)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)
@@ -201,9 +201,9 @@ class ElasticGradient(Gradient):
         yield "fisher", self.fisher
 
     @classmethod
-    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
-        fisher = Part((width, classes), torch.float64, least=0.0)
-        return super().contents(width, classes, config, dtype) | {"fisher": fisher}
+    def tensor_specs(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> TensorSpecs:
+        fisher = TensorSpec((width, classes), torch.float64, least=0.0)
+        return super().tensor_specs(width, classes, config, dtype) | {"fisher": fisher}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)

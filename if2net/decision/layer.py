@@ -13,13 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from if2net.contents import Contents, Part
 from if2net.decision.calibration import temperature
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.projector import free_share, projector
 from if2net.decision.statistics import MOST_SAMPLES, MOST_WEIGHT, Statistics
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # The ridge and the temperature are chosen on about this many evenly spaced features where there are more than four
 # times as many: the factorisation for the choice is then small beside the one of all features.
@@ -196,16 +196,16 @@ class DecisionLayer(ABC):
             yield "temperature", torch.tensor([self._temperature], dtype=torch.float64)
 
     @classmethod
-    def contents(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> Contents:
+    def tensor_specs(cls, width: int, classes: int, config: RuleConfig, dtype: torch.dtype) -> TensorSpecs:
         """Return the shapes and bounds of `tensors` and `solved_tensors` for a layer of this size."""
         held = len(range(width)[thinning(width, CHOOSING_FEATURES)])
-        total = Statistics.contents("total", width, classes, dtype)
+        total = Statistics.tensor_specs("total", width, classes, dtype)
         further = {
-            "nameless": Part((2,), torch.int64, least=0, most=MOST_SAMPLES),
-            "weights": Part((2, classes + 1), torch.float64, least=0.0, most=MOST_WEIGHT, needed=False),
-            "temperature": Part((1,), torch.float64, least=1e-4, most=1e3, needed=False),
+            "nameless": TensorSpec((2,), torch.int64, least=0, most=MOST_SAMPLES),
+            "weights": TensorSpec((2, classes + 1), torch.float64, least=0.0, most=MOST_WEIGHT, needed=False),
+            "temperature": TensorSpec((1,), torch.float64, least=1e-4, most=1e3, needed=False),
         }
-        return total | Statistics.contents("held", held, classes, dtype) | further
+        return total | Statistics.tensor_specs("held", held, classes, dtype) | further
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         """Restore the layer from its `tensors` and `solved_tensors`."""

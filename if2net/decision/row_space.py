@@ -1,4 +1,4 @@
-"""The row space of few samples in a wide layer, in which everything solved from their statistics takes part.
+"""The row space of a few samples in a wide layer; it contains every solution computed from their statistics.
 
 β is a sum of the rows of V, and so are the held-out samples: with n samples, n directions contain them all, and
 nothing is lost when G is reduced to these directions. That is much faster than factorising the whole G.

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from if2net.accelerate.products import Halves
-from if2net.contents import Contents, Part
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 from if2net.inputs import LARGEST_WEIGHT
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # The most samples of a class that a file may declare, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
@@ -245,13 +245,13 @@ class Statistics:
         yield f"{prefix}.counts", self.counts
 
     @staticmethod
-    def contents(prefix: str, width: int, classes: int, dtype: torch.dtype) -> Contents:
+    def tensor_specs(prefix: str, width: int, classes: int, dtype: torch.dtype) -> TensorSpecs:
         """Return the shapes and bounds of `tensors` in a file, where G is one triangle."""
         most = largest_sum(dtype)
         return {
-            f"{prefix}.G": Part((width * (width + 1) // 2,), dtype, least=-most, most=most),
-            f"{prefix}.Q": Part((width, classes), dtype, least=-most, most=most),
-            f"{prefix}.counts": Part((classes,), torch.int64, least=0, most=MOST_SAMPLES),
+            f"{prefix}.G": TensorSpec((width * (width + 1) // 2,), dtype, least=-most, most=most),
+            f"{prefix}.Q": TensorSpec((width, classes), dtype, least=-most, most=most),
+            f"{prefix}.counts": TensorSpec((classes,), torch.int64, least=0, most=MOST_SAMPLES),
         }
 
     def restore(self, prefix: str, tensors: dict[str, Tensor]) -> None:

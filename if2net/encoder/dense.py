@@ -11,12 +11,12 @@ from torch import Tensor
 
 from if2net import blas, device_memory, inputs
 from if2net.accelerate.products import Factor, product
-from if2net.contents import Contents, Part
 from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.fold import Fold
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import ConfigurationError, InputError, unknown
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # In place: a response is not needed any more.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -106,22 +106,22 @@ class EncoderConfig:
             "with sklearn.decomposition.PCA."
         )
 
-    def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
+    def tensor_specs(self, inputs: int, dtype: torch.dtype) -> TensorSpecs:
         """Return the shapes and bounds of `DenseEncoder.tensors` for this number of inputs."""
-        parts = {
-            "encoder.mean": Part((inputs,), dtype),
-            "encoder.scale": Part((inputs,), dtype, least=torch.finfo(dtype).tiny),
-            "encoder.clip": Part((1,), dtype, least=torch.finfo(dtype).tiny, most=float("inf")),
-            "encoder.power": Part((1,), dtype, least=0.0, most=BRIGHTNESS_POWER),
+        specs = {
+            "encoder.mean": TensorSpec((inputs,), dtype),
+            "encoder.scale": TensorSpec((inputs,), dtype, least=torch.finfo(dtype).tiny),
+            "encoder.clip": TensorSpec((1,), dtype, least=torch.finfo(dtype).tiny, most=float("inf")),
+            "encoder.power": TensorSpec((1,), dtype, least=0.0, most=BRIGHTNESS_POWER),
         }
         if self.folded(inputs) < inputs:
-            parts["encoder.order"] = Part((inputs,), torch.int64, least=0, most=inputs - 1)
-            parts["encoder.signs"] = Part((inputs,), dtype, least=-1.0, most=1.0)
+            specs["encoder.order"] = TensorSpec((inputs,), torch.int64, least=0, most=inputs - 1)
+            specs["encoder.signs"] = TensorSpec((inputs,), dtype, least=-1.0, most=1.0)
         if self.centre:
-            parts["encoder.centre"] = Part((self.layers[-1].width,), dtype)
+            specs["encoder.centre"] = TensorSpec((self.layers[-1].width,), dtype)
         for depth, shape in enumerate(self.layer_shapes(inputs)):
-            parts[f"encoder.weights.{depth}"] = Part(shape, dtype)
-        return parts
+            specs[f"encoder.weights.{depth}"] = TensorSpec(shape, dtype)
+        return specs
 
 
 @dataclass

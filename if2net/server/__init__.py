@@ -1,4 +1,4 @@
-"""The live service: `if2net serve`. A model that people teach and ask over HTTP."""
+"""The live service: `if2net serve`. A model that people teach and query over HTTP."""
 
 from if2net.server.running import serving
 from if2net.server.settings import Settings

@@ -1,4 +1,4 @@
-"""The routes of the service. Each reads its request, calls the desk, and answers."""
+"""The routes of the service. Each reads its request, calls the handlers, and answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from if2net.server import schemas, v2
 from if2net.server.access import Gate
 from if2net.server.bodies import check_label, parse_json
 from if2net.server.changes import FORGET, FORGET_CLASS, LEARN, RENAME
-from if2net.server.desk import Desk
+from if2net.server.handlers import Handlers
 from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.service import NOTHING_LEARNED, Service
 from if2net.version import __version__
@@ -69,12 +69,12 @@ register_url_convertor("label", _Label())
 
 def create_app(service: Service) -> ASGIApp:
     """Return the web application of a service that has been started."""
-    desk = Desk(service)
+    handlers = Handlers(service)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.close()
+        handlers.close()
 
     app = FastAPI(
         title="if2net",
@@ -90,19 +90,19 @@ def create_app(service: Service) -> ASGIApp:
     app.add_exception_handler(HTTPException, _not_found)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(Exception, _failed)
-    _add_model(app, desk)
-    _add_classes(app, desk)
-    _add_inference(app, desk)
+    _add_model(app, handlers)
+    _add_classes(app, handlers)
+    _add_inference(app, handlers)
     _add_page(app)
     _describe_tokens(app)
-    return Door(app, desk, Gate(service.settings))
+    return Door(app, handlers, Gate(service.settings))
 
 
 # ---------------------------------------------------------------------- the model
 
 
-def _add_model(app: FastAPI, desk: Desk) -> None:
-    service = desk.service
+def _add_model(app: FastAPI, handlers: Handlers) -> None:
+    service = handlers.service
 
     @app.get("/v1/model/info", responses={200: {"model": schemas.Information}})
     async def information() -> Response:
@@ -141,11 +141,11 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
 
         With `unknown`, about this share of known samples and, as far as possible, all unknown ones have no label.
         """
-        samples = await desk.samples(request, labelled=False)
-        rows, kept, left_out = await desk.features(samples)
-        published, predicted = await desk.predict(rows, samples.unknown)
+        samples = await handlers.samples(request, labelled=False)
+        rows, kept, left_out = await handlers.features(samples)
+        published, predicted = await handlers.predict(rows, samples.unknown)
         predictions = predicted.best([label for label, _ in published.classes], samples.top)
-        for prediction, name in zip(predictions, desk.recent_samples.add(rows), strict=True):
+        for prediction, name in zip(predictions, handlers.recent_samples.add(rows), strict=True):
             prediction["id"] = name
         if samples.pictures:
             for prediction, place in zip(predictions, kept, strict=True):
@@ -155,22 +155,22 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
     @app.post("/v1/learn", responses={200: {"model": schemas.Learned}}, openapi_extra=schemas.LABELLED)
     async def learn(request: Request) -> Response:
         """Learn samples with their labels. The answer comes when they would survive a power cut."""
-        return JSONResponse(await desk.learn_or_forget(request, LEARN, "learned"))
+        return JSONResponse(await handlers.learn_or_forget(request, LEARN, "learned"))
 
     @app.post("/v1/forget", responses={200: {"model": schemas.Forgotten}}, openapi_extra=schemas.LABELLED)
     async def forget(request: Request) -> Response:
         """Forget samples that were learned, exactly."""
-        return JSONResponse(await desk.learn_or_forget(request, FORGET, "forgotten"))
+        return JSONResponse(await handlers.learn_or_forget(request, FORGET, "forgotten"))
 
     @app.post("/v1/merge", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.MODEL_FILE)
     async def merge(request: Request) -> Response:
         """Merge a model file, which must come from a fork of this model."""
-        return JSONResponse(await desk.merge(request))
+        return JSONResponse(await handlers.merge(request))
 
     @app.post("/v1/undo", responses={200: {"model": schemas.Undone}})
     async def undo(request: Request) -> Response:
         """Take back the last change that was not taken back."""
-        return JSONResponse(await desk.undo(request))
+        return JSONResponse(await handlers.undo(request))
 
     @app.get("/v1/changes", responses={200: {"model": list[schemas.LoggedChange]}})
     async def changes(limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
@@ -193,7 +193,7 @@ def _add_model(app: FastAPI, desk: Desk) -> None:
     @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
         """Numbers for Prometheus."""
-        return Response(desk.metrics.page(), media_type="text/plain; version=0.0.4")
+        return Response(handlers.metrics.page(), media_type="text/plain; version=0.0.4")
 
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
@@ -213,8 +213,8 @@ def _classes(classes: list[tuple[Any, int]]) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------------- classes
 
 
-def _add_classes(app: FastAPI, desk: Desk) -> None:
-    service = desk.service
+def _add_classes(app: FastAPI, handlers: Handlers) -> None:
+    service = handlers.service
 
     @app.get("/v1/classes", responses={200: {"model": schemas.Classes}})
     async def classes() -> Response:
@@ -227,24 +227,24 @@ def _add_classes(app: FastAPI, desk: Desk) -> None:
     @app.patch("/v1/classes/{name:label}", responses=changed, openapi_extra=schemas.NEW_NAME)
     async def rename(request: Request, name: Annotated[str, Path()]) -> Response:
         """Give a class another name."""
-        async with desk.intake.body(request) as body:
+        async with handlers.intake.body(request) as body:
             value = parse_json(body)
         if not isinstance(value, dict) or value.keys() != {"name"}:
             raise Refusal(422, 'The body must be an object with the new name, such as {"name": "barn owl"}.')
         check_label(value["name"], service.settings)
-        return JSONResponse(await desk.change(request, RENAME, [name, value["name"]]))
+        return JSONResponse(await handlers.change(request, RENAME, [name, value["name"]]))
 
     @app.delete("/v1/classes/{name:label}", responses=changed)
     async def forget_class(request: Request, name: Annotated[str, Path()]) -> Response:
         """Forget a class without its samples: all but the scatter of its samples around their mean."""
-        return JSONResponse(await desk.change(request, FORGET_CLASS, [name]))
+        return JSONResponse(await handlers.change(request, FORGET_CLASS, [name]))
 
 
 # ---------------------------------------------------------------------- the Open Inference Protocol
 
 
-def _add_inference(app: FastAPI, desk: Desk) -> None:
-    service = desk.service
+def _add_inference(app: FastAPI, handlers: Handlers) -> None:
+    service = handlers.service
 
     def check(name: str) -> None:
         if name != service.name:
@@ -283,11 +283,11 @@ def _add_inference(app: FastAPI, desk: Desk) -> None:
     async def infer(request: Request, name: str) -> Response:
         """Labels and probabilities of rows; for a model of pictures, of the features of its backbone."""
         check(name)
-        async with desk.intake.body(request) as body:
+        async with handlers.intake.body(request) as body:
             inference = v2.parse(body, request.headers.get(v2.JSON_LENGTH))
         if len(inference.rows) > service.settings.samples:
             raise Refusal(413, f"Send at most {service.settings.samples:,} samples at a time.")
-        published, predicted = await desk.predict(inference.rows.astype(service.dtype))
+        published, predicted = await handlers.predict(inference.rows.astype(service.dtype))
         content, headers = v2.respond(name, published, inference, predicted.probabilities)
         return Response(content, headers=headers)
 
@@ -361,8 +361,8 @@ class Door:
     The line has the method, the route, the status and the time, and nothing of the content.
     """
 
-    def __init__(self, app: FastAPI, desk: Desk, gate: Gate) -> None:
-        self.app, self.desk, self.gate = app, desk, gate
+    def __init__(self, app: FastAPI, handlers: Handlers, gate: Gate) -> None:
+        self.app, self.handlers, self.gate = app, handlers, gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -382,7 +382,7 @@ class Door:
         try:
             headers = Headers(scope=scope)
             self.gate.check(scope["method"], scope["path"], headers, (scope.get("client") or ("",))[0])
-            self.desk.intake.check_length(headers.get("content-length"))
+            self.handlers.intake.check_length(headers.get("content-length"))
             await self.app(scope, receive, answer)
         except Refusal as error:
             await JSONResponse({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
@@ -390,6 +390,6 @@ class Door:
             route, method = getattr(scope.get("route"), "path", "other"), scope["method"]
             method = method if method in METHODS else "other"  # a client can send any word
             seconds = time.perf_counter() - start
-            self.desk.metrics.requests.labels(method, route, status).inc()
-            self.desk.metrics.seconds.labels(route).observe(seconds)
+            self.handlers.metrics.requests.labels(method, route, status).inc()
+            self.handlers.metrics.seconds.labels(route).observe(seconds)
             logger.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)

@@ -36,7 +36,7 @@ class Change:
         The position of the change that this one takes back.
     logged : bool
         Whether its entry in the log is enough to repeat it. Otherwise two snapshots of the model contain it before
-        it is answered.
+        it is acknowledged.
     """
 
     operation: str

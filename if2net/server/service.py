@@ -1,7 +1,7 @@
 """The model in memory: one thread changes it, and any number of threads predict with the last published one.
 
-A change is made, solved, written to the log and published, in this order, and only then answered. Predictions use the
-published model, which never changes, so they do not wait for learning.
+A change is made, solved, written to the log and published, in this order, and only then acknowledged. Predictions use
+the published model, which never changes, so they do not wait for learning.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from if2net.images.learning import IMAGE_SETTINGS
 from if2net.images.model_backbone import BackboneRecord, extractor_for
 from if2net.learner import IF2Net
 from if2net.locks import locked
+from if2net.server.change_log import Entry, Logged
 from if2net.server.changes import FORGET_CLASS, INVERSE, LEARN, MERGE, RENAME, RESTORE, Change
-from if2net.server.log import Entry, Logged
 from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.settings import Settings
 from if2net.server.store import Store

@@ -2,7 +2,7 @@
 
 The snapshot is the model file itself, and the snapshot before it is kept beside it. Each names the position of the
 last change that it contains. Therefore neither a crash at any moment nor one damaged snapshot loses a change that was
-answered.
+acknowledged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from if2net.errors import IF2NetError, ModelFileError, OutputError
 from if2net.files import check_writable, kept_file
 from if2net.learner import IF2Net
-from if2net.server.log import DamagedLogError, Entry, Log
+from if2net.server.change_log import ChangeLog, DamagedLogError, Entry
 from if2net.server.settings import Settings
 
 # Free space that must remain after a change, for the log itself.
@@ -47,7 +47,7 @@ class Store:
     # ------------------------------------------------------------------ starting
 
     def open(self) -> IF2Net:
-        """Return the model with all changes that were ever answered."""
+        """Return the model with all changes that were ever acknowledged."""
         log = self._existing_log()
         try:
             return self._opened(log)
@@ -58,7 +58,7 @@ class Store:
             self._set_aside([self.log_path], error)
             return self._opened(None)
 
-    def _opened(self, log: Log | None) -> IF2Net:
+    def _opened(self, log: ChangeLog | None) -> IF2Net:
         net, is_damaged = self._snapshot(log)
         if log is not None and net.log is not None and net.log["id"] == log.id:
             self.log = log
@@ -104,16 +104,16 @@ class Store:
         self._replay(net, {position})
         return net
 
-    def _existing_log(self) -> Log | None:
+    def _existing_log(self) -> ChangeLog | None:
         if not self.log_path.exists():
             return None
         try:
-            return Log(self.log_path)
+            return ChangeLog(self.log_path)
         except DamagedLogError as error:
             self._set_aside([self.log_path], error)
             return None
 
-    def _snapshot(self, log: Log | None) -> tuple[IF2Net, bool]:
+    def _snapshot(self, log: ChangeLog | None) -> tuple[IF2Net, bool]:
         """Return the model of the last snapshot that can be read, and whether a later one is damaged."""
         if not self.path.exists():
             if log is not None and not self._can_begin_empty(log):
@@ -131,7 +131,7 @@ class Store:
             self._set_aside([self.path], error)
             return net, True
 
-    def _earlier(self, log: Log | None) -> IF2Net | None:
+    def _earlier(self, log: ChangeLog | None) -> IF2Net | None:
         """Return the model before the damaged snapshot, if the log has all changes since then."""
         kept = kept_file(self.path)
         if log is None:
@@ -145,10 +145,10 @@ class Store:
             net.log = {"id": log.id, "position": log.first}
         return net if net.log["position"] >= log.previous else None
 
-    def _can_begin_empty(self, log: Log) -> bool:
+    def _can_begin_empty(self, log: ChangeLog) -> bool:
         return log.begins_empty and log.previous == log.first
 
-    def _empty(self, log: Log) -> IF2Net:
+    def _empty(self, log: ChangeLog) -> IF2Net:
         net = self.new()
         net.log = {"id": log.id, "position": log.first}
         return net
@@ -156,7 +156,7 @@ class Store:
     def _begin_log(self, net: IF2Net) -> None:
         """Begin a log for a model without one, or with that of another model. Version numbers continue."""
         position = net.log["position"] if net.log is not None else 0
-        self.log = Log(self.log_path, position, begins_empty=net.encoder is None)
+        self.log = ChangeLog(self.log_path, position, begins_empty=net.encoder is None)
         net.log = {"id": self.log.id, "position": position}
         self.save(net)
 
@@ -166,7 +166,7 @@ class Store:
         skipped = self.log.restored(net.log["position"]) | skipped
         for position, change in self.log.after(net.log["position"]):
             if position not in skipped:
-                if not change.logged:  # it is in no snapshot, so it was never answered
+                if not change.logged:  # it is in no snapshot, so it was never acknowledged
                     self.log.drop(position)
                     return
                 try:

@@ -42,7 +42,7 @@ def birds(pictures, tmp_path):
 
 
 def test_the_accuracy_is_that_of_the_model_whatever_the_size_of_the_pieces(folder, monkeypatch):
-    monkeypatch.setattr("if2net.tables.ROWS", 100)
+    monkeypatch.setattr("if2net.tables.readers.ROWS", 100)
     answer = measured(folder / "digits.if2", folder / "test.csv")
     test = pd.read_csv(folder / "test.csv")
     score = load(folder / "digits.if2").score(test.drop(columns="target"), test.target)

@@ -201,7 +201,7 @@ def test_names_that_cannot_be_given_leave_the_model_unchanged(names, sentence, f
 
 
 def test_forgotten_samples_leave_the_model_that_never_learned_them(folder, monkeypatch):
-    monkeypatch.setattr("if2net.tables.ROWS", 100)  # several blocks
+    monkeypatch.setattr("if2net.tables.readers.ROWS", 100)  # several blocks
     answer = answered("forget", folder / "both.if2", folder / "middle.csv", "--quiet")
     assert answer["removed_classes"] == [4, 5, 6]
     assert answer["forgotten"] == 544
@@ -276,7 +276,7 @@ def test_a_model_can_learn_again_after_forgetting_everything(folder):
 
 @pytest.mark.parametrize("name", ["high.csv", "mixed.csv", "changed.csv", "twice"])
 def test_samples_that_were_never_learned_leave_the_model_unchanged(name, folder, monkeypatch):
-    monkeypatch.setattr("if2net.tables.ROWS", 100)
+    monkeypatch.setattr("if2net.tables.readers.ROWS", 100)
     low = (folder / "low.csv").read_text().splitlines()
     high = (folder / "high.csv").read_text().splitlines()
     (folder / "mixed.csv").write_text("\n".join(low[:300] + high[1:]))  # the first blocks were learned

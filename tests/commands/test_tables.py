@@ -73,7 +73,7 @@ def test_a_table_of_one_row_is_learned_and_predicted_and_told_in_the_singular(fo
 
 
 def test_predictions_are_those_of_the_model_as_csv(model, folder, monkeypatch):
-    monkeypatch.setattr("if2net.tables.ROWS", 7)  # several pieces
+    monkeypatch.setattr("if2net.tables.readers.ROWS", 7)  # several pieces
     lines = if2net("predict", model, folder / "ask.csv").splitlines()
     rows = list(csv.DictReader(lines))
     assert [row["row"] for row in rows] == [str(number + 1) for number in range(20)]

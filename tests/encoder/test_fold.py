@@ -42,7 +42,7 @@ def test_the_default_layer_is_bounded_and_restored_from_its_tensors(inputs):
     V = encoder.encode(X, [])
     assert V.shape == (12, MOST_INPUTS + 1)
     assert torch.equal(again.encode(X, []), V)
-    contents = config.contents(inputs, X.dtype)
-    assert {name: part.shape for name, part in contents.items()} == {
+    specs = config.tensor_specs(inputs, X.dtype)
+    assert {name: spec.shape for name, spec in specs.items()} == {
         name: tuple(tensor.shape) for name, tensor in encoder.tensors()
     }

@@ -211,6 +211,25 @@ def test_merging_a_fork_that_has_learned_the_same_samples_warns(net, halves):
         net.merge(other)
 
 
+REPEATS = {
+    "learn": lambda classifier, X, y: classifier.learner_.learn(X, y),
+    "batches": lambda classifier, X, y: classifier.learner_.learn([(X[:300], y[:300]), (X[300:], y[300:])]),
+    "merge": lambda classifier, X, y: classifier.learner_.merge(classifier.learner_.fork().learn(X, y)),
+    "partial_fit": lambda classifier, X, y: classifier.partial_fit(X, y),
+    "partial_fit of batches": lambda classifier, X, y: classifier.partial_fit([(X, y)]),
+    "merge of classifiers": lambda classifier, X, y: classifier.merge(classifier.fork().partial_fit(X, y)),
+}
+
+
+@pytest.mark.parametrize("how", REPEATS)
+def test_the_warning_points_to_the_line_of_the_user(how, halves):
+    classifier = IF2NetClassifier(width=50, device="cpu").fit(*halves[0])
+    with pytest.warns(RepeatedSamplesWarning) as notices:
+        REPEATS[how](classifier, *halves[0])
+    line = REPEATS[how].__code__.co_firstlineno
+    assert {(notice.filename, notice.lineno) for notice in notices} == {(__file__, line)}
+
+
 def test_new_samples_other_labels_and_data_with_few_different_rows_do_not_warn(new_learner, halves):
     (X, y), (X_new, y_new) = halves
     random = np.random.default_rng(0)

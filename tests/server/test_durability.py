@@ -1,4 +1,4 @@
-"""What was answered survives: kills, restarts, full disks and damaged files."""
+"""Acknowledged changes survive: kills, restarts, full disks and damaged files."""
 
 import errno
 import shutil
@@ -19,8 +19,8 @@ from if2net.errors import InUseError, OutputError
 from if2net.files import kept_file
 from if2net.learner import IF2Net
 from if2net.server import store
+from if2net.server.change_log import ChangeLog, Entry
 from if2net.server.changes import LEARN, Change
-from if2net.server.log import Entry, Log
 from if2net.server.service import Service
 from if2net.server.settings import Settings
 
@@ -424,7 +424,7 @@ def test_keys_are_forgotten_after_their_time(model, served, three_classes):
 
 
 def test_an_interrupted_append_leaves_nothing(tmp_path):
-    log = Log(tmp_path / "log")
+    log = ChangeLog(tmp_path / "log")
     change = Change(LEARN, ("a",), np.zeros((1, 3), np.float32))
 
     class Broken(Change):

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from if2net import device_memory
-from if2net.contents import Contents, Part
 from if2net.encoder.dense import Tweak
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.network import in_full_precision
@@ -20,6 +19,7 @@ from if2net.encoder.innate.nodes import RandomNodes
 from if2net.encoder.innate.training import SIZES
 from if2net.errors import InputError, ModelFileError
 from if2net.pictures import Shape
+from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # The encoders of this kind, and the sizes of their networks.
 INNATE = {"innate": "small", "innate-large": "large"}
@@ -76,15 +76,17 @@ class InnateConfig:
         """Return nothing: there are no random layers."""
         return []
 
-    def contents(self, inputs: int, dtype: torch.dtype) -> Contents:
+    def tensor_specs(self, inputs: int, dtype: torch.dtype) -> TensorSpecs:
         """Return the shapes and bounds of `InnateEncoder.tensors`."""
-        parts = {
-            "encoder.innate": Part((32,), torch.uint8, least=0),
-            "encoder.full": Part((1,), dtype, least=min(FULL_SCALES), most=max(FULL_SCALES)),
+        specs = {
+            "encoder.innate": TensorSpec((32,), torch.uint8, least=0),
+            "encoder.full": TensorSpec((1,), dtype, least=min(FULL_SCALES), most=max(FULL_SCALES)),
         }
         if self.nodes:
-            parts["encoder.signs"] = Part(RandomNodes.shape(self.features, self.nodes), torch.int8, least=-1, most=1)
-        return parts
+            specs["encoder.signs"] = TensorSpec(
+                RandomNodes.shape(self.features, self.nodes), torch.int8, least=-1, most=1
+            )
+        return specs
 
 
 @dataclass

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from if2net import modelfile
-from if2net.contents import Part, check
 from if2net.encoder.innate.drawings import Recipe
 from if2net.encoder.innate.network import Network, Plan, fold, for_inference
 from if2net.encoder.innate.training import Course
 from if2net.errors import ModelFileError, NumericalError, OutputError
 from if2net.files import check_writable
+from if2net.tensor_specs import TensorSpec, check
 
 KIND = "innate"
 # The hashes of the weights that are part of the package.
@@ -115,7 +115,9 @@ def read(path: str | os.PathLike[str], device: torch.device | str = "cpu", diges
         plan: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in header["plan"].items()}
         with torch.device("meta"):  # takes no memory before the tensors are known to fit
             network = Network(Plan(**plan), folded=True)
-        check(tensors, {name: Part(tuple(one.shape), torch.float16) for name, one in network.state_dict().items()})
+        check(
+            tensors, {name: TensorSpec(tuple(one.shape), torch.float16) for name, one in network.state_dict().items()}
+        )
         network.load_state_dict({name: values.float() for name, values in tensors.items()}, assign=True)
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise ModelFileError(f"The weights in {path} do not fit its plan ({error}). Use a backup copy.") from error

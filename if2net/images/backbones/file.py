@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from if2net import modelfile
-from if2net.contents import Part, check
 from if2net.encoder.innate import weights
 from if2net.errors import ModelFileError
 from if2net.images.backbones import innate
@@ -19,6 +18,7 @@ from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.backbones.network import Network
 from if2net.images.backbones.resnet import ResNet
 from if2net.images.read import Framing
+from if2net.tensor_specs import TensorSpec, check
 
 KIND = "backbone"
 
@@ -60,7 +60,9 @@ def _network(
     preprocessing = Preprocessing(Framing(size, size), tuple(header["mean"]), tuple(header["scale"]))
     with torch.device("meta"):
         module = ResNet(header["architecture"], size)
-    check(tensors, {name: Part(tuple(tensor.shape), tensor.dtype) for name, tensor in module.state_dict().items()})
+    check(
+        tensors, {name: TensorSpec(tuple(tensor.shape), tensor.dtype) for name, tensor in module.state_dict().items()}
+    )
     module.load_state_dict(tensors, assign=True)
     return Network(
         name,

@@ -1,6 +1,6 @@
 """The versions and the machine behind a run.
 
-A results file holds each environment once, and each run the place of its own in that list.
+A results file holds each environment once, and each run the index of its own in that list.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def distinct(environments: Iterable[Environment]) -> list[Environment]:
     return found
 
 
-def to_places(runs: list[dict[str, Any]]) -> tuple[list[Environment], list[dict[str, Any]]]:
-    """Return the distinct environments of some runs, and the runs with the place of theirs in that list.
+def to_indices(runs: list[dict[str, Any]]) -> tuple[list[Environment], list[dict[str, Any]]]:
+    """Return the distinct environments of some runs, and the runs with the index of theirs in that list.
 
-    The place is left out if there is only one environment.
+    The index is left out if there is only one environment.
 
-    >>> to_places([{"seed": 0, "environment": {"device": "cpu"}}])
+    >>> to_indices([{"seed": 0, "environment": {"device": "cpu"}}])
     ([{'device': 'cpu'}], [{'seed': 0}])
-    >>> to_places([{"seed": 0, "environment": {"device": "cpu"}}, {"seed": 1, "environment": {"device": "H200"}}])[1]
+    >>> to_indices([{"seed": 0, "environment": {"device": "cpu"}}, {"seed": 1, "environment": {"device": "H200"}}])[1]
     [{'seed': 0, 'environment': 0}, {'seed': 1, 'environment': 1}]
     """
     known = distinct(run["environment"] for run in runs)
@@ -79,8 +79,8 @@ def to_places(runs: list[dict[str, Any]]) -> tuple[list[Environment], list[dict[
     return known, [{**run, "environment": known.index(run["environment"])} for run in runs]
 
 
-def from_places(content: Any) -> Any:
-    """Return the content of a file, in which each run has its environment instead of the place of it.
+def from_indices(content: Any) -> Any:
+    """Return the content of a file, in which each run has its environment instead of its index.
 
     Other mistakes in the content are left to the checks that follow.
     """
@@ -95,13 +95,13 @@ def from_places(content: Any) -> Any:
 def _with_environment(number: int, run: Any, known: list[Any]) -> Any:
     if not isinstance(run, dict):
         return run
-    place = run.get("environment", 0 if len(known) == 1 else None)
-    if type(place) is not int or not 0 <= place < len(known):
+    index = run.get("environment", 0 if len(known) == 1 else None)
+    if type(index) is not int or not 0 <= index < len(known):
         raise ValueError(
-            f"'runs.{number}.environment' should be the place of one of {len(known)} environments, counted from 0, "
-            f"but is {'missing' if place is None else shortened(place)}"
+            f"'runs.{number}.environment' should be the index of one of {len(known)} environments, counted from 0, "
+            f"but is {'missing' if index is None else shortened(index)}"
         )
-    return {**run, "environment": known[place]}
+    return {**run, "environment": known[index]}
 
 
 @cache

@@ -8,7 +8,7 @@ The file is one JSON object with these keys:
   and commit; null for an unknown value.
 - settings: the settings of each method.
 - runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R. Its
-  `environment` is a place in `environments`, counted from 0; it is left out if there is only one environment.
+  `environment` is an index into `environments`, counted from 0; it is left out if there is only one environment.
 - summary: for each method, means and standard deviations over the seeds. It follows from the runs, so it is not read.
 
 Accuracies, ACC, BWT and FWT are fractions. Times are in seconds, sizes in bytes.
@@ -36,7 +36,7 @@ from if2net.errors import ConfigurationError, NumericalError
 from if2net.files import read_bytes, write_text
 from if2net.output_folders import make_folder
 from if2net.study.bench import metrics
-from if2net.study.bench.environment import Environment, distinct, from_places, to_places
+from if2net.study.bench.environment import Environment, distinct, from_indices, to_indices
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.data.scenario import PATTERN
 from if2net.study.methods import METHODS
@@ -230,7 +230,7 @@ class Results:
 
     def write(self, path: Path) -> None:
         """Write the file atomically. ACC, BWT, FWT and the summary are for other programs."""
-        environments, runs = to_places(
+        environments, runs = to_indices(
             [
                 {key: value for key, value in asdict(run).items() if value not in (None, "")}
                 | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
@@ -265,7 +265,7 @@ class Results:
         return {method: _summary(self.of(method)) for method in self.methods()}
 
 
-_READER = TypeAdapter(Annotated[Results, BeforeValidator(from_places)])
+_READER = TypeAdapter(Annotated[Results, BeforeValidator(from_indices)])
 
 
 def pack(counts: np.ndarray) -> str:

@@ -16,8 +16,8 @@ from if2net.errors import ConfigurationError, InUseError, NumericalError
 from if2net.files import read_bytes
 from if2net.images.extractor import load_extractor
 from if2net.output_folders import is_empty, locked_folder, make_folder
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.results import Results, Run, backbones, write_json
-from if2net.study.bench.rows import Loader
 from if2net.study.bench.stream import Plan, ShowStep, checkpoint_path, finished_runs
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset

@@ -11,9 +11,9 @@ from typing import Any
 from if2net.errors import ConfigurationError, NumericalError, check_once
 from if2net.study.bench import metrics
 from if2net.study.bench.environment import Environment, environment
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.bench.results import write_json
-from if2net.study.bench.rows import Loader
 from if2net.study.bench.settings import Given, resolve
 from if2net.study.bench.stream import Plan, ShowStep, learn_stream
 from if2net.study.bench.workers import Job, results_of

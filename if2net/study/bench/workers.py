@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import torch
 from threadpoolctl import threadpool_limits
 
-from if2net.study.bench.rows import Loader
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.data import Dataset
 from if2net.study.methods import METHODS, Method

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from if2net.errors import IF2NetError
     from if2net.images.extractor import Extractor
-    from if2net.study.bench.rows import Loader
+    from if2net.study.bench.loading import Loader
     from if2net.study.data import ImageDataset, Scenario
     from if2net.study.pretraining.preparation import Prepared
 
@@ -120,7 +120,7 @@ def prepare_rows(
     scenario: Scenario, loader: Loader, device: str, console: Console, seeds: Iterable[int]
 ) -> dict[Path, str]:
     """Load the rows of a scenario for these seeds with progress; return the images left out, with the reasons."""
-    from if2net.study.bench.rows import scenario_images
+    from if2net.study.bench.loading import scenario_images
     from if2net.study.data.image_datasets import IMAGE_DATASETS
     from if2net.study.pretraining import per_seed
 
@@ -174,7 +174,7 @@ def _images(
     """Return a data set or the images of a folder, the scenario if the text is one, and files that were left out."""
     from if2net.errors import InputError
     from if2net.images.folders import images_under, unknown_under
-    from if2net.study.bench.rows import scenario_images
+    from if2net.study.bench.loading import scenario_images
     from if2net.study.data import DATASETS, is_image_dataset, load_images, parse_scenario
     from if2net.study.data.scenario import is_scenario
     from if2net.study.pretraining import per_seed
@@ -210,7 +210,7 @@ def _unknown_images(text: str) -> IF2NetError:
 
 def _paths(files: ImageDataset | list[Path], scenario: Scenario | None, extractor: Extractor) -> list[Path]:
     """Return all images; for a scenario, those of the classes that can be learned with this backbone."""
-    from if2net.study.bench.rows import unseen
+    from if2net.study.bench.loading import unseen
 
     if isinstance(files, list):
         return files

@@ -53,7 +53,7 @@ def reproduce(
     from if2net.progress import progress
     from if2net.study.ablations import ABLATIONS, carry_out, write_ablation
     from if2net.study.bench.experiments import EXPERIMENTS, plans
-    from if2net.study.bench.rows import Loader
+    from if2net.study.bench.loading import Loader
     from if2net.study.bench.runner import ADVICE, check_folder, run_plans
     from if2net.study.bench.settings import from_command_line
     from if2net.study.bench.terminal import shown_steps

@@ -54,8 +54,8 @@ def run(
     """
     from if2net.config import resolve_device
     from if2net.study.bench import hyperparameters
+    from if2net.study.bench.loading import Loader
     from if2net.study.bench.protocol import check_protocol
-    from if2net.study.bench.rows import Loader
     from if2net.study.bench.runner import check_folder, output_folder, run_plans
     from if2net.study.bench.settings import from_command_line, from_file, resolve
     from if2net.study.bench.stream import Plan

@@ -42,8 +42,8 @@ def tune(
     from if2net.errors import ConfigurationError
     from if2net.output_folders import make_folder
     from if2net.study.bench import hyperparameters
+    from if2net.study.bench.loading import Loader
     from if2net.study.bench.protocol import check_protocol
-    from if2net.study.bench.rows import Loader
     from if2net.study.bench.search import FIRST_TASKS, TRIALS, check_tasks, explore, parse_grid, search
     from if2net.study.bench.settings import from_command_line
     from if2net.study.bench.workers import side_by_side

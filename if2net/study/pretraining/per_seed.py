@@ -12,10 +12,10 @@ from if2net.images.backbones import registry
 from if2net.images.extractor import Options
 from if2net.progress import Show
 from if2net.study.data import Scenario
-from if2net.study.pretraining import adapted, held_out
+from if2net.study.pretraining import held_out, innate_adapted
 from if2net.study.pretraining.preparation import Prepared
 
-NAMES = (held_out.NAME, *adapted.NAMES)
+NAMES = (held_out.NAME, *innate_adapted.NAMES)
 
 
 def is_per_seed(scenario: Scenario) -> bool:
@@ -25,17 +25,17 @@ def is_per_seed(scenario: Scenario) -> bool:
 
 def key(scenario: Scenario, seed: int) -> tuple[Scenario, int]:
     """Return a key for the rows of a scenario. It has the number of tasks only if the first task is trained on."""
-    if _name(scenario) in adapted.NAMES:
+    if _name(scenario) in innate_adapted.NAMES:
         return scenario, seed
     return replace(scenario, tasks=1), seed if is_per_seed(scenario) else 0
 
 
 def for_search(scenario: Scenario) -> Scenario:
     """Return the scenario with one backbone for all streams, for a search."""
-    if _name(scenario) in adapted.NAMES:
+    if _name(scenario) in innate_adapted.NAMES:
         raise ConfigurationError(
             f"{scenario.backbone} has seen the training pictures that a search holds back; search with "
-            f"{adapted.NAMES[_name(scenario)]}."
+            f"{innate_adapted.NAMES[_name(scenario)]}."
         )
     return held_out.with_seed(scenario, 0)
 
@@ -52,7 +52,7 @@ def prepare(
     check(scenario)
     if not is_per_seed(scenario):
         return Prepared(scenario)
-    maker = adapted if _name(scenario) in adapted.NAMES else held_out
+    maker = innate_adapted if _name(scenario) in innate_adapted.NAMES else held_out
     return maker.prepare(scenario, seed, folder, device=device, show=show)
 
 

@@ -18,7 +18,7 @@ from if2net.study.ablations import (
 )
 from if2net.study.ablations.cases import Sizes
 from if2net.study.ablations.cells import Bench
-from if2net.study.bench.rows import Loader
+from if2net.study.bench.loading import Loader
 from if2net.study.data import load_dataset, parse_scenario
 
 

@@ -6,7 +6,7 @@ import pytest
 from if2net.errors import ConfigurationError
 from if2net.study.ablations import ABLATIONS, Ablation, Measurements, carry_out, write_ablation
 from if2net.study.ablations.cells import Entry, Measurement, Spread
-from if2net.study.bench.rows import Loader
+from if2net.study.bench.loading import Loader
 from if2net.study.report.charts import Line, line_chart
 
 MEASURED = []

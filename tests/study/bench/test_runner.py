@@ -9,9 +9,9 @@ from processes import forked
 from rich.console import Console
 
 from if2net.errors import ConfigurationError, InUseError, NumericalError
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.protocol import PROTOCOLS, accuracies
 from if2net.study.bench.results import Backbone, Results, Seconds
-from if2net.study.bench.rows import Loader
 from if2net.study.bench.runner import check_backbones, folder_name, output_folder, run_plan, run_plans
 from if2net.study.bench.settings import from_command_line, resolve
 from if2net.study.bench.terminal import results_table
@@ -152,7 +152,7 @@ def test_parallel_streams_give_the_numbers_of_serial_ones(digits, make_plan, tmp
 def test_data_that_is_loaded_already_is_not_loaded_again(make_plan, tmp_path, monkeypatch):
     loader, plan = Loader(), make_plan(("ncm",), seeds=(0, 1))
     loader.load(plan.scenario)
-    monkeypatch.setattr("if2net.study.bench.rows.load_rows", lambda *_, **__: pytest.fail("loaded twice"))
+    monkeypatch.setattr("if2net.study.bench.loading.load_rows", lambda *_, **__: pytest.fail("loaded twice"))
     (results,) = run_plans([(plan, tmp_path)], loader)
     assert len(results.runs) == 2
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from if2net.errors import ConfigurationError, NumericalError
-from if2net.study.bench.rows import Loader
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, parse_grid, proposals, search
 from if2net.study.bench.settings import from_command_line
 from if2net.study.data import parse_scenario

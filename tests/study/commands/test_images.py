@@ -16,7 +16,7 @@ from if2net.cli import KEPT, app
 from if2net.commands.images import print_left_out
 from if2net.errors import IF2NetError
 from if2net.images.backbones.resnet import ARCHITECTURES
-from if2net.study.bench.rows import Loader
+from if2net.study.bench.loading import Loader
 from if2net.study.commands.images import prepare_rows
 from if2net.study.data import parse_scenario
 from if2net.study.pretraining import held_out

@@ -8,7 +8,7 @@ from PIL import Image
 
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.folders import class_folders
-from if2net.study.bench.rows import load_rows
+from if2net.study.bench.loading import load_rows
 from if2net.study.data import IMAGE_DATASETS, is_image_dataset, load_images, parse_scenario
 from if2net.study.data.cifar import RECORD
 from if2net.study.data.image_files import split

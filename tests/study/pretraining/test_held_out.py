@@ -9,7 +9,7 @@ from PIL import Image
 from if2net import modelfile
 from if2net.errors import ConfigurationError, InputError, OutputError
 from if2net.images.backbones.resnet import ARCHITECTURES
-from if2net.study.bench.rows import Loader, load_rows
+from if2net.study.bench.loading import Loader, load_rows
 from if2net.study.bench.runner import run_plans
 from if2net.study.bench.search import search
 from if2net.study.bench.settings import resolve

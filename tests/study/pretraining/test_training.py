@@ -9,7 +9,7 @@ from if2net import modelfile
 from if2net.errors import ConfigurationError, ModelFileError
 from if2net.images.backbones.resnet import ARCHITECTURES, ResNet
 from if2net.images.extractor import Extractor, load_extractor
-from if2net.study.bench.rows import image_rows, unseen
+from if2net.study.bench.loading import image_rows, unseen
 from if2net.study.data import load_images, parse_scenario
 from if2net.study.pretraining import training as pretraining
 from if2net.study.pretraining.augmentation import crop, mirror, shift

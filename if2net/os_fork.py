@@ -1,10 +1,10 @@
 """Processes made by `os.fork`, such as the workers of gunicorn.
 
-A child is a copy of its parent's memory with one of its threads. Two things would go wrong there. A lock that another
-thread held stays locked forever, and its change stays half done: so a fork waits until no learner is changing. A
-thread that is itself changing a learner, and forks to load data for example, must not wait for others; learners that
-were changing then cannot be changed in the child. And torch's threads are gone, but torch waits for them: so a child
-computes with one thread.
+A child is a copy of its parent's memory with only the thread that forked. A lock that another thread held would stay
+locked there, and its change half done, so a fork waits until no learner is changing. If the forking thread is itself
+changing a learner, for example because it forks to load data, it does not wait for other threads; learners that they
+are changing become read-only in the child. The child has none of torch's worker threads and would wait for them
+forever, so it computes with one thread.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class _Thread(threading.local):
         self.missed: list[Locked] = []
 
 
-_guarded: weakref.WeakSet[Locked] = weakref.WeakSet()
+_learners: weakref.WeakSet[Locked] = weakref.WeakSet()
 _thread = _Thread()
 _in_new_child = False
 
 
-def guard(learner: Locked) -> None:
-    """Let forks wait for the changes of a learner."""
-    _guarded.add(learner)
+def delay_while_changing(learner: Locked) -> None:
+    """Let every later fork of this process wait until the learner is not changing."""
+    _learners.add(learner)
 
 
 def use_one_thread_in_a_child() -> None:
@@ -67,7 +67,7 @@ def use_one_thread_in_a_child() -> None:
 
 def _hold() -> None:
     """Take the locks, in the order in which merging takes them: a fork and a merge cannot block each other."""
-    learners = [learner for learner in sorted(_guarded, key=id) if isinstance(learner._lock, RLOCK)]
+    learners = [learner for learner in sorted(_learners, key=id) if isinstance(learner._lock, RLOCK)]
     changing = any(learner._lock._is_owned() for learner in learners)  # type: ignore[attr-defined]
     for learner in learners:
         if learner._lock.acquire(blocking=not changing):

@@ -1,6 +1,6 @@
 """The log of changes: an SQLite database beside the model file.
 
-A change is in the log, on the disk, before it is answered. A start after a crash takes the model file, which is a
+A change is in the log, on the disk, before it is acknowledged. A start after a crash takes the model file, which is a
 snapshot, and repeats the changes that came after it. The features of changes that two snapshots contain are
 removed from the log. Keys and answers stay longer, so that a retry is recognised.
 """
@@ -80,7 +80,7 @@ class DamagedLogError(OutputError):
     """A log whose content is wrong."""
 
 
-class Log:
+class ChangeLog:
     """The changes of one model. Threads may share it.
 
     Attributes
@@ -194,7 +194,7 @@ class Log:
         return {place for pair in pairs for place in pair}
 
     def drop(self, position: int) -> None:
-        """Remove the last change, which was never answered."""
+        """Remove the last change, which was never acknowledged."""
         with _explaining(self.path), self._transaction():
             self._database.execute("DELETE FROM changes WHERE position = ?", (position,))
 

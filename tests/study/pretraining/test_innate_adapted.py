@@ -10,16 +10,16 @@ from if2net import modelfile
 from if2net.encoder.innate import weights
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.extractor import load_extractor
-from if2net.study.bench.rows import Loader
+from if2net.study.bench.loading import Loader
 from if2net.study.data import parse_scenario
-from if2net.study.pretraining import adapted, held_out, per_seed
+from if2net.study.pretraining import held_out, innate_adapted, per_seed
 from if2net.study.pretraining.adaptation import Adaptation
 from if2net.study.pretraining.preparation import Prepared
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
-    monkeypatch.setattr(adapted, "Adaptation", lambda seed: Adaptation(steps=3, batch=2, seed=seed))
+    monkeypatch.setattr(innate_adapted, "Adaptation", lambda seed: Adaptation(steps=3, batch=2, seed=seed))
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def test_each_seed_has_a_network_that_has_seen_its_first_task(folder):
 def test_a_network_is_adapted_once_and_another_number_of_tasks_has_its_own(folder, monkeypatch):
     wanted = prepared(folder).backbone
     assert prepared(folder, tasks=4).backbone != wanted
-    monkeypatch.setattr(adapted, "adapt", lambda *_: pytest.fail("adapted again"))
+    monkeypatch.setattr(innate_adapted, "adapt", lambda *_: pytest.fail("adapted again"))
     assert prepared(folder).backbone == wanted
-    monkeypatch.setattr(adapted, "Adaptation", lambda seed: Adaptation(steps=2, seed=seed))
+    monkeypatch.setattr(innate_adapted, "Adaptation", lambda seed: Adaptation(steps=2, seed=seed))
     with pytest.raises(ConfigurationError, match="move it away"):
         prepared(folder)
 
@@ -94,7 +94,7 @@ def test_it_cannot_be_searched(folder):
 
 
 def test_tune_refuses_it_before_the_training(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(adapted, "prepare", lambda *_, **__: pytest.fail("the training began"))
+    monkeypatch.setattr(innate_adapted, "prepare", lambda *_, **__: pytest.fail("the training began"))
     words = [
         "tune",
         "cifar10-4/2@innate-adapted",
@@ -121,7 +121,7 @@ WRONG_OPTIONS = {
 
 @pytest.mark.parametrize("backbone", WRONG_OPTIONS)
 def test_a_wrong_option_is_refused_before_the_training(backbone, folder, monkeypatch):
-    for maker in (adapted, held_out):
+    for maker in (innate_adapted, held_out):
         monkeypatch.setattr(maker, "prepare", lambda *_, **__: pytest.fail("the training began"))
     with pytest.raises(ConfigurationError, match=WRONG_OPTIONS[backbone]):
         per_seed.resolved(parse_scenario(f"cifar10-4/2@{backbone}"), 0, folder)

@@ -1,4 +1,4 @@
-"""The data of a scenario as rows of numbers: a table, or the features of images from a backbone."""
+"""Loading the data of a scenario as rows of numbers: a table, or the features of images from a backbone."""
 
 from __future__ import annotations
 

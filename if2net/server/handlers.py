@@ -1,4 +1,4 @@
-"""Between the routes and the model: bodies become samples and features, which are predicted or learned."""
+"""The handlers of requests: bodies become samples and features, which are predicted or learned."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ Result = TypeVar("Result")
 Picture = tuple[str, bytes]  # the name, which is only text, and the content
 
 
-class Desk:
-    """The threads and the memory of one service. It belongs to one event loop."""
+class Handlers:
+    """The handlers of one service, with their threads and memory. They belong to one event loop."""
 
     def __init__(self, service: Service) -> None:
         self.service, self.settings = service, service.settings
