@@ -279,6 +279,7 @@ def tables_are_current() -> Checked:
 def figures_in_the_text_are_in_a_table() -> Checked:
     tried = json.loads((HERE / "search/earlier/images-if2net.json").read_text())["tried"]
     searched = {f"{100 * trial['acc']:.2f}" for trial in tried} | {"4.95"}  # an example on the page checks this one
+    searched |= {f"{100 * run.acc:.2f}" for run in results("figure-cub/cub200-100-5-held-out").of("logd")}
     for name, known in (("ablations", set()), ("image-benchmarks", searched)):
         prose, tables = prose_and_tables(page(name))
         for figure in sorted(set(TWO_DECIMALS.findall(prose)) - set(TWO_DECIMALS.findall(tables)) - known):
@@ -422,7 +423,9 @@ def cub() -> Checked:
             highest = max(highest, acc[best])
     said = f"IF2Net is {led[0]}, {led[1]} and {led[2]}\n  points above RanPAC"
     yield said in page("image-benchmarks"), f"docs/image-benchmarks.md does not say: {said}"
-    yield from quoted("the paper's methods on CUB", [highest])
+    collapsed, *others = sorted(100 * run.acc for run in results("figure-cub/cub200-100-5-held-out").of("logd"))
+    yield collapsed < others[0] / 2, "LOGD does not collapse on one stream of CUB-100/5."
+    yield from quoted("the paper's methods on CUB", [highest, collapsed, others[0], others[-1]])
 
 
 def innate_features_beside() -> Checked:
@@ -453,6 +456,19 @@ def innate_features_beside() -> Checked:
         f"they cost {-own[4]:.1f} and {-own[5]:.1f} points**, and RanPAC loses {-other[4]:.1f} and {-other[5]:.1f}",
     ):
         yield said in text, f"docs/image-benchmarks.md does not say: {said}"
+
+
+def backbones_of_images() -> Checked:
+    """Check docs/image-benchmarks.md: which rows are older, and have other backbones than the rest of their table."""
+    older = {"figure-cifar": {*PEERS, "if2net"}, "figure-cub": {"ari"}}
+    for name in ("table-cifar", "figure-cifar", "figure-dogs", "figure-cub"):
+        for section in table.sections_in(name):
+            if parse_scenario(section.scenario).backbone == "held-out":
+                unknown = {run.method for run in section.runs if run.backbone is None}
+                same = unknown == older.get(name, set())
+                yield same, f"In {section.scenario}, other methods than the docs say have older backbones: {unknown}."
+                known = {(run.seed, run.backbone.identity) for run in section.runs if run.backbone is not None}
+                yield len(known) == SEEDS, f"{section.scenario} has {len(known)} backbones, not one per seed."
 
 
 def training_on_images() -> Checked:
@@ -534,6 +550,7 @@ CHECKS: tuple[Callable[[], Checked], ...] = (
     dogs,
     cub,
     innate_features_beside,
+    backbones_of_images,
     training_on_images,
     initialisation,
     innate,

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Searches the settings of all methods (the spaces of if2net/study/bench/hyperparameters.toml) on held-back training data of
-# the first tasks of a stream that is never reported, with the same number of trials for each. `python results/best.py` writes
+# the first tasks of a stream that is never reported, with at least 12 trials for each. `python results/best.py` writes
 # the best settings into that file, and results/check.py compares the two. A stopped search continues.
-# OUT/three-tasks and OUT/earlier have searches on images whose best settings are not used, or only for older runs.
+# results/search_images.sh has the searches on images. Those in OUT/three-tasks and OUT/earlier are not used, or only for
+# older runs.
 # usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}

@@ -337,6 +337,7 @@ def image_summary() -> list[str]:
     for place, line in enumerate(across(sections_in(*IMAGES)).splitlines()):
         method, exemplars, *rest = line.strip("|").split("|")
         tried = ("trials", "---:")[place] if place < 2 else trials("images", method.strip())
+        tried = "" if tried == "0" else tried  # PCL, which is not compared on CIFAR
         lines.append(f"| {' | '.join(cell.strip() for cell in (method, exemplars, tried, *rest))} |")
     return lines
 
@@ -383,8 +384,11 @@ def image_searches() -> list[str]:
     rows = []
     for method in METHODS:
         paths = [HERE / "search" / f"{key}-{method}.json" for key in folders.values()]
-        if any(path.exists() for path in paths):
-            rows.append([method, *(_search(path) if path.exists() else "" for path in paths)])
+        cells = [_search(path) if path.exists() else "" for path in paths]
+        if method == "ari":
+            cells[2] += ", not used yet"
+        if any(cells):
+            rows.append([method, *cells])
     return markdown(["method", *folders], rows, words=1).splitlines()
 
 
