@@ -1,5 +1,7 @@
 """Models of timm as backbones, with random weights, because there may be no internet."""
 
+import csv
+
 import numpy as np
 import pytest
 import torch
@@ -84,7 +86,7 @@ def test_a_model_learns_pictures_through_timm_and_refuses_other_weights(timm, tm
     model, folder = str(tmp_path / "m.if2"), str(tmp_path / "pictures")
     run = CliRunner().invoke
     assert run(app, ["learn", model, folder, "--backbone", "timm:test_resnet", "--device", "cpu"]).exit_code == 0
-    lines = run(app, ["predict", model, folder]).stdout.splitlines()
-    assert [line[-1] for line in lines[1:]] == ["a", "b"]
+    rows = csv.DictReader(run(app, ["predict", model, folder]).stdout.splitlines())
+    assert [row["prediction"] for row in rows] == ["a", "b"]
     weights["seed"] = 1
     assert "no longer the one" in str(run(app, ["predict", model, folder]).exception)
