@@ -5,22 +5,25 @@ This is the paper's protocol. Each backbone is trained once and kept in the cach
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
-import torch
-
 from if2net import modelfile
-from if2net.errors import ConfigurationError, InputError, ModelFileError
+from if2net.errors import ConfigurationError, ModelFileError
 from if2net.images.backbones.file import KIND
 from if2net.images.backbones.registry import values_of
-from if2net.images.read import Framing
 from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import ImageDataset, Scenario
-from if2net.study.pretraining.preparation import Prepared, backbone_path, file_name, images_of, read_images
+from if2net.study.pretraining.preparation import (
+    Device,
+    Folder,
+    Prepared,
+    backbone_path,
+    file_name,
+    images_of,
+    training_images,
+)
 from if2net.study.pretraining.training import Recipe, held_out_classes, pretrain, recipe_for
 
 NAME = "held-out"
@@ -42,14 +45,7 @@ def with_seed(scenario: Scenario, seed: int) -> Scenario:
     return replace(scenario, backbone=",".join([NAME, f"{SEED}{seed}", *options]))
 
 
-def prepare(
-    scenario: Scenario,
-    seed: int,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    device: torch.device | str = "cpu",
-    show: Show | None = None,
-) -> Prepared:
+def prepare(scenario: Scenario, seed: int, folder: Folder, device: Device, show: Show | None) -> Prepared:
     """Return the scenario with the backbone file of a seed, and the images that could not be used."""
     _, *options = str(scenario.backbone).split(",")
     chosen = values_of(options).get("seed")
@@ -69,7 +65,7 @@ def train(
     recipe: Recipe,
     out: Path,
     *,
-    device: torch.device | str = "cpu",
+    device: Device = "cpu",
     show: Show | None = None,
 ) -> dict[Path, str] | None:
     """Train a backbone on the training images of `count` classes, chosen by the seed of the recipe.
@@ -85,16 +81,8 @@ def train(
             f"{out} exists already and is not this backbone: it is another kind of file, or was trained on other "
             "images or classes or with other settings. Move it away, or choose another file."
         )
-    files = images.train.of(chosen)
-    pixels, kept, left_out = read_images(files.paths, Framing(recipe.size, recipe.size))
-    labels = np.searchsorted(chosen, files.labels[kept])
-    names = _names(images, chosen)
-    if unread := [name for number, name in enumerate(names) if number not in labels]:
-        raise InputError(
-            f"The classes {', '.join(unread)} have no training image that can be read; repair the images, or remove "
-            f"the folders. The first of them: {next(iter(left_out.values()))}"
-        )
-    pretrain(pixels, labels, names, recipe, out, dataset=images.name, device=device, show=show)
+    pixels, labels, left_out = training_images(images, chosen, recipe.size)
+    pretrain(pixels, labels, _names(images, chosen), recipe, out, dataset=images.name, device=device, show=show)
     return left_out
 
 

@@ -6,37 +6,35 @@ adaptations could not be merged.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from if2net import modelfile
 from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
-from if2net.errors import ConfigurationError, InputError
+from if2net.errors import ConfigurationError
 from if2net.images.backbones.innate import SIZE
-from if2net.images.read import Framing
 from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import Scenario
 from if2net.study.pretraining.adaptation import Adaptation, adapt
-from if2net.study.pretraining.preparation import Prepared, backbone_path, file_name, images_of, read_images
+from if2net.study.pretraining.preparation import (
+    Device,
+    Folder,
+    Prepared,
+    backbone_path,
+    file_name,
+    images_of,
+    training_images,
+)
 
 # The backbones of this kind, and the encoders that they are adapted from.
 NAMES = {f"{name}-adapted": name for name in INNATE}
 
 
-def prepare(
-    scenario: Scenario,
-    seed: int,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    device: torch.device | str = "cpu",
-    show: Show | None = None,
-) -> Prepared:
+def prepare(scenario: Scenario, seed: int, folder: Folder, device: Device, show: Show | None) -> Prepared:
     """Return the scenario with the adapted network of a seed, and the images that could not be used."""
     name, *options = str(scenario.backbone).split(",")
     side = next((int(word.removeprefix("size=")) for word in options if word.removeprefix("size=").isdecimal()), SIZE)
@@ -57,14 +55,7 @@ def prepare(
     left_out: dict[Path, str] = {}
     with locked(path):  # a second process waits for the training instead of repeating it
         if not path.exists():
-            files = images.train.of(first)
-            pixels, kept, left_out = read_images(files.paths, Framing(side, side))
-            labels = np.searchsorted(first, files.labels[kept])
-            if len(np.unique(labels)) < len(first):
-                raise InputError(
-                    f"A class of the first task of {scenario.name} has no training image that can be read; repair "
-                    f"the images. The first of them: {next(iter(left_out.values()))}"
-                )
+            pixels, labels, left_out = training_images(images, first, side)
             network = weights.shipped(INNATE[NAMES[name]], torch.device(device))
             pictures = torch.from_numpy(pixels).permute(0, 3, 1, 2)
             weights.save(path, adapt(network, pictures, torch.from_numpy(labels), adaptation, show), facts)

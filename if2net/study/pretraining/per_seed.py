@@ -53,7 +53,7 @@ def prepare(
     if not is_per_seed(scenario):
         return Prepared(scenario)
     maker = innate_adapted if _name(scenario) in innate_adapted.NAMES else held_out
-    return maker.prepare(scenario, seed, folder, device=device, show=show)
+    return maker.prepare(scenario, seed, folder, device, show)
 
 
 def check(scenario: Scenario) -> None:

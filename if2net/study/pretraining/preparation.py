@@ -10,12 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from if2net.errors import InputError
 from if2net.images.read import Framing, read_image
 from if2net.output_folders import cache_folder, make_folder
 from if2net.study.data import ImageDataset, Scenario, load_images
 from if2net.study.data.image_datasets import FOLDER
+
+Folder = str | os.PathLike[str] | None  # of the data sets; None for the default
+Device = torch.device | str
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Prepared:
     left_out: dict[Path, str] = field(default_factory=dict)
 
 
-def images_of(scenario: Scenario, folder: str | os.PathLike[str] | None) -> ImageDataset:
+def images_of(scenario: Scenario, folder: Folder) -> ImageDataset:
     """Return the images of a scenario. A user's own folder has an absolute path, the same in every working folder."""
     dataset = scenario.dataset
     if dataset.startswith(FOLDER):
@@ -49,6 +53,24 @@ def backbone_path(images: ImageDataset, name: str) -> Path:
     if not images.name.startswith(FOLDER):
         return path
     return path.with_stem(f"{path.stem}-{hashlib.sha256(images.name.encode()).hexdigest()[:8]}")
+
+
+def training_images(
+    images: ImageDataset, classes: list[int], size: int
+) -> tuple[np.ndarray, np.ndarray, dict[Path, str]]:
+    """Return the training images of some classes as bytes, their labels, and the images that cannot be read.
+
+    A label is an index into `classes`, which are sorted.
+    """
+    files = images.train.of(classes)
+    pixels, kept, left_out = read_images(files.paths, Framing(size, size))
+    labels = np.searchsorted(classes, files.labels[kept])
+    if unread := [images.classes[number] for label, number in enumerate(classes) if label not in labels]:
+        raise InputError(
+            f"The classes {', '.join(unread)} have no training image that can be read; repair the images, or remove "
+            f"the folders. The first of them: {next(iter(left_out.values()))}"
+        )
+    return pixels, labels, left_out
 
 
 def read_images(paths: Sequence[Path], framing: Framing) -> tuple[np.ndarray, np.ndarray, dict[Path, str]]:

@@ -16,8 +16,8 @@ from if2net.study.bench.settings import resolve
 from if2net.study.bench.stream import Plan
 from if2net.study.data import load_images, parse_scenario
 from if2net.study.pretraining import held_out, preparation
-from if2net.study.pretraining.held_out import prepare, with_seed
-from if2net.study.pretraining.per_seed import resolved
+from if2net.study.pretraining.held_out import with_seed
+from if2net.study.pretraining.per_seed import prepare, resolved
 from if2net.study.pretraining.training import Recipe
 
 
