@@ -386,7 +386,7 @@ def image_searches() -> list[str]:
         paths = [HERE / "search" / f"{key}-{method}.json" for key in folders.values()]
         cells = [_search(path) if path.exists() else "" for path in paths]
         if method == "ari":
-            cells[2] += ", not used yet"
+            cells[2] += ", not used"
         if any(cells):
             rows.append([method, *cells])
     return markdown(["method", *folders], rows, words=1).splitlines()
