@@ -110,8 +110,7 @@ def plans(
     return planned
 
 
-# Settings of committed results that are older than the searches: Tiny-ImageNet, CUB with EfficientNet-Lite0, the
-# analytic methods on CIFAR-60/20, and ARI on CUB.
+# Settings of committed results that are older than the searches: Tiny-ImageNet, and CUB with EfficientNet-Lite0.
 EARLIER: dict[str, dict[str, Any]] = {
     "none": {"rate": 0.01, "epochs": 5},
     "joint": {"rate": 0.01, "epochs": 10},
@@ -133,11 +132,10 @@ EARLIER: dict[str, dict[str, Any]] = {
 }
 
 
-def _earlier(*methods: str) -> Given:
-    return [(method, setting, value) for method in methods for setting, value in EARLIER[method].items()]
-
-
-ALL_EARLIER: Given = [(None, "steps", 300), *_earlier(*EARLIER)]
+ALL_EARLIER: Given = [
+    (None, "steps", 300),
+    *((method, setting, value) for method, settings in EARLIER.items() for setting, value in settings.items()),
+]
 
 # With the best settings of its search, a method can diverge on a reported stream. These are the best settings at the
 # largest rate with which it converges on all streams of the experiment.
@@ -210,12 +208,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
     "figure-cifar": Experiment(
         "CIFAR-60/20 after each task, on the same features",
-        _image_parts(
-            "cifar100-60/20@held-out",
-            methods=COMPARED,
-            memory=2000,
-            own=_earlier(*PEERS, "if2net"),
-        ),
+        _image_parts("cifar100-60/20@held-out", methods=COMPARED, memory=2000),
     ),
     "table-imagenet-subset": Experiment(
         "Tiny-ImageNet-100/10, /25 and /50 instead of ImageNet-Subset",
@@ -233,7 +226,6 @@ EXPERIMENTS: dict[str, Experiment] = {
                 *(f"cub200-100/{tasks}@held-out" for tasks in (5, 10, 20)),
                 methods=("pcl", *COMPARED),
                 memory=4400,
-                own=_earlier("ari"),
             ),
             *_image_parts(
                 "cub200-100/10@efficientnet-lite0",
