@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Searches the settings of all methods on features of images, as results/search.sh does on tables. The analytic methods learn
 # the first three tasks of a stream that is never reported, the methods trained by gradients all ten. The latter have the
-# memory of the experiment and at least 300 steps per task, and three of them are also searched without this bound
+# memory of the experiment and at least 300 steps per task, and some of them are also searched without this bound
 # (*-free-steps.json). Of the two searches, the one with the higher accuracy is committed as DATA-METHOD.json.
 # usage: IF2NET_DATA=DIR results/search_images.sh OUT
 set -euo pipefail
@@ -23,10 +23,10 @@ trained() { # the name of the data, the scenario, the memory, and the number of 
         case $1-$method in images-pcl) continue ;; esac # not compared on CIFAR
         search "$1-$method" "$2" "$method" "${options[@]}" --set steps=300
         case $1-$method in
-            images-*) ;;
-            *-owm) search "$1-owm-three-layers" "$2" owm "${options[@]}" --set steps=300 \
+            images-logd | images-il2m | images-ari | *-out-logd | *-out-bic | *-out-il2m)
+                search "$1-$method-free-steps" "$2" "$method" "${options[@]}" ;;
+            *-out-owm) search "$1-owm-three-layers" "$2" owm "${options[@]}" --set steps=300 \
                 --set hidden=400 --set depth=3 --set hidden_alpha=0.1 ;;
-            *-logd | *-bic | *-il2m) search "$1-$method-free-steps" "$2" "$method" "${options[@]}" ;;
         esac
     done
 }

@@ -371,9 +371,6 @@ def photographs() -> list[str]:
     ).splitlines()
 
 
-NOT_RUN = {("ari", "CUB")}  # the results have the settings of an earlier search
-
-
 def image_searches() -> list[str]:
     """Trials and best settings of the searches on images: method by method, one column per kind of features."""
     folders = {
@@ -388,8 +385,6 @@ def image_searches() -> list[str]:
     for method in METHODS:
         paths = [HERE / "search" / f"{key}-{method}.json" for key in folders.values()]
         cells = [_search(path) if path.exists() else "" for path in paths]
-        unused = [", not used" if (method, name) in NOT_RUN else "" for name in folders]
-        cells = [cell + ending for cell, ending in zip(cells, unused, strict=True)]
         if any(cells):
             rows.append([method, *cells])
     return markdown(["method", *folders], rows, words=1).splitlines()

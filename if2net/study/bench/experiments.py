@@ -143,6 +143,7 @@ MILDER: dict[str, Given] = {
     "mnist-10/5": [("logd", "rate", 0.02), ("logd", "epochs", 12)],
     "fashion-mnist-10/5": [("logd", "rate", 0.01), ("logd", "epochs", 2)],
     "cifar100-60/20@held-out": [("ari", "rate", 0.2)],
+    **{f"cub200-100/{tasks}@held-out": [("ari", "rate", 0.1), ("ari", "epochs", 48)] for tasks in (5, 10, 20)},
 }
 
 
