@@ -8,10 +8,9 @@ from pathlib import Path
 
 from if2net.errors import ConfigurationError, IF2NetError, InputError, unknown
 from if2net.study.data import hub, layouts
-from if2net.study.data.cifar import cifar_binary
 from if2net.study.data.datasets import DATASETS, data_folder
 from if2net.study.data.image_files import ImageDataset
-from if2net.study.data.unpacked import unpacked
+from if2net.study.data.unpacked import cifar_binary, unpacked
 
 FOLDER = "folder:"
 HUB = "hub:"
