@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -147,6 +148,11 @@ class Bench:
     def stream(self, seed: int) -> list[Task]:
         """The tasks of a seed."""
         return self.scenario.stream(self.data, seed)[1]
+
+
+def first_of_each_class(task: Task, count: int) -> np.ndarray:
+    """The places of the first training samples of each class, `count` per class."""
+    return np.concatenate([np.flatnonzero(task.train_y == label)[:count] for label in task.classes])
 
 
 Measure = Callable[[str, int, Bench], list[Entry]]
