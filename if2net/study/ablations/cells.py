@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from if2net.progress import Show
 from if2net.study.bench.display import spread
 from if2net.study.bench.environment import Environment, environment, from_indices, to_indices
 from if2net.study.bench.loading import Loader
+from if2net.study.bench.metrics import deviation
 from if2net.study.bench.results import CHECKED, write_json
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.bench.workers import Job, results_of
@@ -217,7 +218,7 @@ def write_ablation(ablation: Ablation, results: Measurements, folder: Path) -> l
 
 def _spreads(runs: Sequence[Measurement]) -> dict[str, Spread]:
     columns = {key: [run.numbers[key] for run in runs] for key in runs[0].numbers}
-    return {key: Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0) for key, values in columns.items()}
+    return {key: Spread(fmean(values), deviation(values)) for key, values in columns.items()}
 
 
 def _measure(

@@ -25,7 +25,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from reprlib import repr as shortened
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
@@ -358,7 +358,7 @@ def _summary(runs: Sequence[Run]) -> dict[str, float]:
     for key in SUMMARISED:
         values = [getattr(run, key) for run in runs]
         entry[f"{key}_mean"] = fmean(values)
-        entry[f"{key}_std"] = stdev(values) if len(values) > 1 else 0.0
+        entry[f"{key}_std"] = metrics.deviation(values)
     entry["learn_seconds_mean"] = fmean(run.seconds.learn for run in runs)
     for key in ("state_bytes", "exemplars", "parameters"):
         entry[key] = max(getattr(run, key) for run in runs)

@@ -114,7 +114,7 @@ def finished_runs(
     made_in = environment(plan.device)
     stream = learn_stream(plan, data, name, seed, out, show)
     independent = _independent(plan, stream, name, seed)
-    costs = stream.method.costs()
+    costs = asdict(stream.method.costs())
     return [
         Run(
             method=name,
@@ -124,12 +124,10 @@ def finished_runs(
             R=rows,
             independent=independent[variant],
             seconds=Seconds(**stream.seconds),
-            state_bytes=costs.state_bytes,
-            exemplars=costs.exemplars,
-            parameters=costs.parameters,
             environment=made_in,
             confusion=pack(confusion(stream.method, stream.tasks, plan.protocol, variant)),
             backbone=Backbone(**stream.backbone) if stream.backbone else None,  # type: ignore[arg-type]
+            **costs,
         )
         for variant, rows in stream.rows.items()
     ]

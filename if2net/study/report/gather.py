@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ class Series:
     def curve(self) -> tuple[list[float], list[float]]:
         """ACC on all tasks seen so far, after each task: means and standard deviations over the seeds."""
         columns = list(zip(*(metrics.curve(run.R) for run in self.runs), strict=True))
-        return [fmean(column) for column in columns], [_deviation(column) for column in columns]
+        return [fmean(column) for column in columns], [metrics.deviation(column) for column in columns]
 
     def accuracy(self, i: int, j: int) -> float:
         """R[i][j], mean over the seeds."""
@@ -312,7 +312,3 @@ def _short_names(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(folder) for folder in folders]
-
-
-def _deviation(values: Sequence[float]) -> float:
-    return stdev(values) if len(values) > 1 else 0.0
