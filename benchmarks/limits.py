@@ -98,14 +98,14 @@ def growth() -> dict[str, dict[str, float]]:
     return {name: {key: value / next(iter(row.values())) for key, value in row.items()} for name, row in rows.items()}
 
 
-def by_task(samples: int, width: int = FEATURES, tasks: int = LONG) -> dict[str, float]:
+def by_task(samples: int) -> dict[str, float]:
     """Return the time of the 2nd, 10th, 100th and last task of ten recurring classes: the median of nine tasks each.
 
     While there are fewer samples than features, the ridge is harder to choose, and a task takes longer.
     """
-    data, net = Data(width), learner()
-    times = [learn(net, data.task(samples)) for _ in range(tasks + 10)]
-    return {str(place): sorted(times[place - 1 : place + 8])[4] for place in (2, 10, 100, tasks)}
+    data, net = Data(FEATURES), learner()
+    times = [learn(net, data.task(samples)) for _ in range(LONG + 10)]
+    return {str(place): sorted(times[place - 1 : place + 8])[4] for place in (2, 10, 100, LONG)}
 
 
 def main() -> None:

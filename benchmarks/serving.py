@@ -73,9 +73,9 @@ def samples(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 # ---------------------------------------------------------------------- clients
 
 
-def request_of(path: str, body: bytes, kind: str = "application/json") -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: {kind}\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+def request_of(path: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    return f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> tuple[int, bytes]:

@@ -57,7 +57,6 @@ class Search:
     fixed: Sequence[Setting]
     tried: list[Trial]
     environment: Environment
-    seed: int = SEARCH_SEED
     tasks: int | None = None  # the number of first tasks that were learned; None for all tasks of a grid
 
     @property
@@ -75,7 +74,7 @@ class Search:
     def write(self, path: Path) -> None:
         """Write all trials as JSON."""
         head: dict[str, Any] = {"scenario": self.scenario, "protocol": self.protocol, "method": self.method}
-        head |= {"seed": self.seed, "environment": self.environment}
+        head |= {"seed": SEARCH_SEED, "environment": self.environment}
         head |= {"tasks": self.tasks} if self.tasks else {}
         fixed = [list(setting) for setting in self.fixed]
         tried = [trial.as_dict() for trial in self.tried]
@@ -130,7 +129,6 @@ def explore(
     space: Space,
     *,
     fixed: Sequence[Setting] = (),
-    trials: int = TRIALS,
     tasks: int = FIRST_TASKS,
     device: str = "cpu",
     jobs: int = 1,
@@ -143,7 +141,7 @@ def explore(
     check_tasks(scenario, tasks)
     scenario, tried = for_search(scenario), list[Trial]()
     plan = Plan(scenario, {}, (SEARCH_SEED,), device=device, validation=True, first=tasks)
-    while planned := proposals(method, space, tried, fixed, trials):
+    while planned := proposals(method, space, tried, fixed):
         tried += _try(plan, method, planned, fixed, loader, jobs, show)
     machine = environment(device)
     return Search(scenario.name, "agnostic", method, fixed, tried, machine, tasks=tasks)
@@ -154,12 +152,10 @@ def check_tasks(scenario: Scenario, tasks: int) -> None:
         raise ConfigurationError(f"A search on {scenario.name} learns 1 to {scenario.tasks} tasks, not {tasks}.")
 
 
-def proposals(
-    method: str, space: Space, tried: list[Trial], fixed: Sequence[Setting] = (), trials: int = TRIALS
-) -> list[dict[str, str]]:
+def proposals(method: str, space: Space, tried: list[Trial], fixed: Sequence[Setting] = ()) -> list[dict[str, str]]:
     """Return the next settings to try: untried neighbours of the best so far, then points further away.
 
-    Points further away are proposed only until there are `trials`; neighbours until there are twice as many.
+    Points further away are proposed only until there are TRIALS trials; neighbours until there are twice as many.
 
     >>> proposals("slda", {"shrinkage": [0.01, 10]}, [])
     [{'shrinkage': '0.01'}]
@@ -178,7 +174,7 @@ def proposals(
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     for steps, ring in itertools.groupby(sorted(points, key=distance), key=distance):
         if fresh := [point for point in ring if point not in seen and _is_possible(method, point, fixed)]:
-            return fresh if steps == 1 and len(tried) < 2 * trials else fresh[: max(0, trials - len(tried))]
+            return fresh if steps == 1 and len(tried) < 2 * TRIALS else fresh[: max(0, TRIALS - len(tried))]
     return []
 
 

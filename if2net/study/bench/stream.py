@@ -59,7 +59,6 @@ class Step:
     task: int
     tasks: int
     accuracy: float  # on all tasks seen so far
-    scenario: str = ""
 
 
 ShowStep = Callable[[Step], None]
@@ -103,7 +102,7 @@ def learn_stream(
             saved = time.monotonic()
         if show is not None:
             last = next(iter(stream.rows.values()))[-1]
-            show(Step(name, seed, task.index, len(tasks), sum(last) / len(last), plan.scenario.name))
+            show(Step(name, seed, task.index, len(tasks), sum(last) / len(last)))
     return stream
 
 
