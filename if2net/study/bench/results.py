@@ -139,25 +139,11 @@ class Run:
     def device(self) -> str:
         return str(self.environment["device"])
 
-    @cached_property
-    def acc(self) -> float:
-        return metrics.acc(self.R)
-
-    @cached_property
-    def bwt(self) -> float:
-        return metrics.bwt(self.R)
-
-    @cached_property
-    def fwt(self) -> float:
-        return metrics.fwt(self.R, self.independent)
-
-    @cached_property
-    def average_incremental(self) -> float:
-        return metrics.average_incremental(self.R)
-
-    @cached_property
-    def forgetting(self) -> float:
-        return metrics.forgetting(self.R)
+    acc = cached_property(lambda run: metrics.acc(run.R))
+    bwt = cached_property(lambda run: metrics.bwt(run.R))
+    fwt = cached_property(lambda run: metrics.fwt(run.R, run.independent))
+    average_incremental = cached_property(lambda run: metrics.average_incremental(run.R))
+    forgetting = cached_property(lambda run: metrics.forgetting(run.R))
 
     @cached_property
     def counts(self) -> np.ndarray | None:
