@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from if2net.decision.ridge import solve
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric
 from if2net.errors import NumericalError
@@ -37,27 +36,6 @@ def within_covariance(statistics: Statistics) -> Tensor:
     """
     between = statistics.Q @ class_means(statistics)
     return (symmetric(statistics.G) - between) / max(statistics.samples, 1)
-
-
-def nearest_mean(means: Tensor) -> Linear:
-    """The scores vᵀμ_k − ‖μ_k‖²/2, which are largest for the least ‖v − μ_k‖².
-
-    >>> weights, offsets = nearest_mean(torch.tensor([[0.0], [4.0]]))
-    >>> (torch.tensor([[1.0], [3.0]]) @ weights + offsets).argmax(dim=1).tolist()
-    [0, 1]
-    """
-    return means.T, -means.square().sum(dim=1) / 2
-
-
-def linear_discriminant(means: Tensor, covariance: Tensor, shrinkage: float) -> Linear:
-    """w_k = Σ_ε⁻¹μ_k and b_k = −μ_kᵀw_k/2 with Σ_ε = (1 − ε)Σ + εI, for equal class priors.
-
-    >>> means, covariance = torch.tensor([[0.0], [4.0]]), torch.tensor([[2.0]])
-    >>> linear_discriminant(means, covariance, shrinkage=0.5)
-    (tensor([[0.0000, 2.6667]]), tensor([-0.0000, -5.3333]))
-    """
-    weights = solve((1 - shrinkage) * covariance, means.T, shrinkage)
-    return weights, -(means.T * weights).sum(dim=0) / 2
 
 
 def shrunk(covariance: Tensor, diagonal: float, off_diagonal: float) -> Tensor:
