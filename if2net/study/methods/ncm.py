@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.study.methods.common.discriminants import Linear, class_means
-from if2net.study.methods.common.statistical import Statistical
+from if2net.study.methods.common.statistical import Linear, Statistical, class_means
 
 
 class NearestClassMean(Statistical):

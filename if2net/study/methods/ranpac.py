@@ -13,9 +13,8 @@ from if2net.decision.statistics import one_hot
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import NumericalError
 from if2net.holdout import content_hashes, held_out
-from if2net.study.methods.common.discriminants import Linear
 from if2net.study.methods.common.few_samples import factors
-from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
+from if2net.study.methods.common.statistical import Linear, Statistical, StatisticalSettings
 
 RIDGES = [10.0**power for power in range(-8, 9)]
 HELD_OUT = 0.2

@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 from if2net.decision.ridge import solve
 from if2net.errors import ConfigurationError
-from if2net.study.methods.common.discriminants import Linear, class_means, within_covariance
-from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
+from if2net.study.methods.common.statistical import (
+    Linear,
+    Statistical,
+    StatisticalSettings,
+    class_means,
+    within_covariance,
+)
 
 
 @dataclass(frozen=True)
