@@ -140,22 +140,16 @@ def files_are_whole() -> Checked:
             where = f"{run.label}, seed {run.seed}, in {name}"
             same = all(entry[key] == getattr(run, key) for key in ("acc", "bwt", "fwt"))
             yield same, f"ACC, BWT or FWT of {where} does not follow from R."
-            yield (
-                run.class_order == orders.setdefault((stream, run.seed), run.class_order),
-                (f"{where} has another order of the classes than other runs of this seed."),
-            )
+            same = run.class_order == orders.setdefault((stream, run.seed), run.class_order)
+            yield same, f"{where} has another order of the classes than other runs of this seed."
             if run.counts is not None:
                 counts = run.counts.astype(float).reshape(len(run.R), -1, len(run.class_order))
                 right = run.counts.diagonal().reshape(len(run.R), -1).sum(axis=1) / counts.sum(axis=(1, 2))
-                yield (
-                    np.allclose(right, run.R[-1], atol=1e-7),
-                    f"The confusions of {where} do not give the last row of R.",
-                )
+                same = np.allclose(right, run.R[-1], atol=1e-7)
+                yield same, f"The confusions of {where} do not give the last row of R."
                 samples = run.counts.sum(axis=1).tolist()
-                yield (
-                    samples == tests.setdefault((stream, run.seed), samples),
-                    (f"The confusions of {where} are of another test set than those of other runs."),
-                )
+                same = samples == tests.setdefault((stream, run.seed), samples)
+                yield same, f"The confusions of {where} are of another test set than those of other runs."
         yield written["summary"] == read_again.summary, f"The summary of {name} does not follow from the runs."
 
 
@@ -172,17 +166,12 @@ def the_paper_is_complete() -> Checked:
             if not (HERE / folder / "results.json").exists():
                 yield False, f"{folder} has not been run."
                 continue
-            settings = {method: asdict(own) for method, own in part.settings(list(part.methods), []).items()}
-            for method in part.methods:
+            for method, settings in part.settings(list(part.methods), []).items():
                 # Results lack settings that were added later, whose defaults give the same results.
                 recorded = results(folder).settings.get(method, {"": None})
-                yield (
-                    recorded.items() <= settings[method].items(),
-                    f"The settings of {method} in {folder} are not those of the experiment.",
-                )
-            seeds = {(run.method, run.seed) for run in results(folder).runs}
-            for method in part.methods:
-                count = len([None for known_method, _ in seeds if known_method == method])
+                same = recorded.items() <= asdict(settings).items()
+                yield same, f"The settings of {method} in {folder} are not those of the experiment."
+                count = len({run.seed for run in results(folder).runs if run.method == method})
                 yield count >= SEEDS, f"{method} has {count} seeds in {folder}, fewer than {SEEDS}."
 
 
@@ -348,11 +337,9 @@ def cifar() -> Checked:
 
 
 def quoted(where: str, figures: list[float]) -> Checked:
+    prose, _ = prose_and_tables(page("image-benchmarks"))
     for figure in figures:
-        yield (
-            f"{figure:.2f}" in prose_and_tables(page("image-benchmarks"))[0],
-            f"The docs do not quote {figure:.2f} of {where}.",
-        )
+        yield f"{figure:.2f}" in prose, f"The docs do not quote {figure:.2f} of {where}."
 
 
 def tiny_imagenet() -> Checked:
