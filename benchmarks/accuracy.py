@@ -9,22 +9,19 @@ usage: IF2NET_DATA=DIR python benchmarks/accuracy.py [--width 4096] [--timed 409
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
+from recording import options, record
 from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, solve
 from if2net.decision.ridge_choice import smallest_ridge
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
 
@@ -134,10 +131,9 @@ def shares(task: Task) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--width", type=int, default=4096)
     parser.add_argument("--timed", default="4096,10000", help="widths at which the solvers are timed")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     width = arguments.width
     tasks = {
@@ -152,8 +148,7 @@ def main() -> None:
             timed: shares(digits(timed)) for timed in map(int, arguments.timed.split(","))
         },
     }
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

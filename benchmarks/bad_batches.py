@@ -26,8 +26,6 @@ usage: python benchmarks/bad_batches.py [--data DIR] [--out FILE]        DIR hol
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -35,13 +33,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from recording import options, record
 from sklearn import datasets
 from sklearn.preprocessing import KBinsDiscretizer, PolynomialFeatures
 
 from if2net import IF2Net
 from if2net.encoder import DenseEncoder, dense, encoder_config, standardise
 from if2net.errors import SuspectInputError
-from if2net.files import write_text
 from if2net.guards import TOO_LARGE, looks_usual, relative_size
 from if2net.study.bench.environment import environment
 from if2net.study.data.datasets import load_dataset
@@ -280,9 +278,8 @@ def small_starts(data: Data, *, corrected: bool = True) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--data", type=Path, help="folder that holds mnist/ and fashion-mnist/")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", "Bins whose width are too small")
     digits = datasets.load_digits(return_X_y=True)
@@ -319,8 +316,7 @@ def main() -> None:
         },
         "first_batches_of_digits": small_starts(digits) | {"as_they_are": small_starts(digits, corrected=False)},
     }
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

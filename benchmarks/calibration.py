@@ -3,15 +3,13 @@
 usage: IF2NET_DATA=DIR python benchmarks/calibration.py [--scenarios NAME,...] [--seeds 5] [--out FILE]
 """
 
-import argparse
 import json
-from pathlib import Path
 from statistics import fmean, stdev
 
 import numpy as np
+from recording import options, write
 
 from if2net import IF2Net
-from if2net.files import write_text
 from if2net.study.data import load_dataset, parse_scenario
 
 SCENARIOS = "digits-10/5,mnist-10/5,fashion-mnist-10/5"
@@ -46,10 +44,9 @@ def measure(name: str, seed: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--scenarios", default=SCENARIOS)
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds; at least 2")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     report = {}
     for name in arguments.scenarios.split(","):
@@ -58,7 +55,7 @@ def main() -> None:
             key: {"mean": fmean(r[key] for r in runs), "std": stdev(r[key] for r in runs)} for key in runs[0]
         }
         print(name, json.dumps(report[name]))
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    write(arguments.out, report)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from if2net.files import write_text
+from recording import write
+
 from if2net.study.bench.environment import environment
 from if2net.study.methods import METHODS
 
@@ -63,7 +64,7 @@ def main() -> None:
     if out is not None:
         report = {"scenario": SCENARIO, "runs": arguments.runs, "environment": environment("cpu")}
         report |= {"processor_seconds": total, "methods": entries}
-        write_text(out, json.dumps(report, indent=1) + "\n")
+        write(out, report)
 
 
 if __name__ == "__main__":

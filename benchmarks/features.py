@@ -5,8 +5,6 @@ Both read the same files and give the same numbers. Rounds alternate, so that a 
 usage: python benchmarks/features.py DATA [IMAGES] [--out FILE], where DATA contains cub200
 """
 
-import argparse
-import json
 import os
 import time
 from functools import partial
@@ -15,8 +13,8 @@ from statistics import median
 
 import numpy as np
 import torch
+from recording import options, record
 
-from if2net.files import write_text
 from if2net.images.extraction import compute, workers
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.images.read import read_image
@@ -54,10 +52,9 @@ def ours(paths: list[Path], extractor: Extractor) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("data", help="folder that contains cub200")
     parser.add_argument("images", type=int, nargs="?", default=100)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     images, available = arguments.images, load_images("cub200", arguments.data).train.paths
     paths = [available[place] for place in np.random.default_rng(0).permutation(len(available))[:images]]
@@ -81,8 +78,7 @@ def main() -> None:
         "seconds": seconds,
         "speed_up": {"median": median(ratios), "all": ratios},
     }
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

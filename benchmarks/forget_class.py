@@ -3,17 +3,15 @@
 usage: python benchmarks/forget_class.py [--seeds 5] [--out FILE]
 """
 
-import argparse
 import copy
 import json
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
+from recording import options, write
 from sklearn.datasets import load_digits
 
 from if2net import IF2Net
-from if2net.files import write_text
 
 # One class at a time, or half of them.
 FORGOTTEN = {"one class": [[digit] for digit in range(10)], "five classes": [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]}
@@ -33,16 +31,15 @@ def measure(seed: int, classes: list[int]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     report = {}
     for name, cases in FORGOTTEN.items():
         runs = [measure(seed, classes) for seed in range(arguments.seeds) for classes in cases]
         report[name] = {how: fmean(run[how] for run in runs) for how in runs[0]}
         print(name, json.dumps(report[name]))
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    write(arguments.out, report)
 
 
 if __name__ == "__main__":

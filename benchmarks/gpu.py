@@ -11,21 +11,18 @@ usage: python benchmarks/gpu.py [--samples 1280000] [--out FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
+from recording import options, record
 from torch import Tensor
 
 from if2net import IF2Net
 from if2net.accelerate.products import Halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, symmetric, zeros
-from if2net.files import write_text
 from if2net.samples import ROWS, Streamed
 from if2net.study.bench.environment import environment
 
@@ -88,9 +85,8 @@ def features(samples: int) -> tuple[Tensor, Tensor]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--samples", type=int, default=1_280_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     X, y = features(arguments.samples)
     IF2Net(width=2000, device="cuda").learn(X[:40_000], y[:40_000].numpy()).predict(X[:40_000])  # warm-up
@@ -124,8 +120,7 @@ def main() -> None:
         "accuracy": float(correct.mean()),
         "peak_gigabytes": peak / 1e9,
     }
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

@@ -7,15 +7,13 @@ usage: python benchmarks/imbalance.py [--seeds 5] [--out FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Callable
-from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 from calibration import expected_calibration_error
+from recording import options, write
 from sklearn.datasets import load_digits, make_classification
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import balanced_accuracy_score
@@ -24,7 +22,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from if2net import IF2NetClassifier
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 
 SHARES = (0.90, 0.06, 0.02, 0.01, 0.01)
@@ -105,15 +102,14 @@ def measure(draw: Callable[[int], tuple[np.ndarray, np.ndarray]], seeds: int) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds; at least 2")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     report = {}
     for name, draw in DATA.items():
         report[name] = measure(draw, arguments.seeds)
         print(name, *(f"  {contender}: {row}" for contender, row in report[name].items()), sep="\n", flush=True)
-    write_text(arguments.out, json.dumps({"environment": environment("cpu"), "data": report}, indent=1) + "\n")
+    write(arguments.out, {"environment": environment("cpu"), "data": report})
 
 
 if __name__ == "__main__":

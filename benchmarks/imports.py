@@ -3,15 +3,13 @@
 usage: python benchmarks/imports.py [--out FILE]
 """
 
-import argparse
-import json
 import subprocess
 import sys
 import time
-from pathlib import Path
 from statistics import median
 
-from if2net.files import write_text
+from recording import options, record
+
 from if2net.study.bench.environment import environment
 
 REPEATS = 7
@@ -38,17 +36,13 @@ def seconds(statement: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
-    out = parser.parse_args().out
+    out = options(__file__, __doc__).parse_args().out
     times = {name: seconds(statement) for name, statement in STATEMENTS.items()}
     beyond = {
         name: times[f"torch and {name}"] - times["torch"]
         for name in ("if2net", "IF2Net", "IF2NetClassifier", "sklearn.base")
     }
-    report = {"environment": environment("cpu"), "seconds": times, "beyond torch": beyond}
-    write_text(out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(out, {"environment": environment("cpu"), "seconds": times, "beyond torch": beyond})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 import math
 import multiprocessing
 import tempfile
@@ -30,11 +29,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from recording import write
 from torch import Tensor
 
 from if2net.decision.ridge import apply_inverse
 from if2net.decision.symmetric import add_gram, cholesky, zeros
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
 
@@ -289,7 +288,7 @@ def parse_arguments(script: str, description: str) -> argparse.Namespace:
 def write_report(arguments: argparse.Namespace, entries: dict[str, Any]) -> None:
     if arguments.out is not None:
         report = {"width": arguments.width, "environment": environment("cpu"), "contenders": entries}
-        write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+        write(arguments.out, report)
 
 
 def main() -> None:

@@ -8,17 +8,14 @@ usage: python benchmarks/limits.py [--width 10000] [--out FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import torch
 from learning import seconds
+from recording import options, record
 
 from if2net import IF2Net
 from if2net.decision.ridge import factor
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 
 SAMPLES, CLASSES, INPUTS = 5000, 10, 256
@@ -101,20 +98,19 @@ def growth() -> dict[str, dict[str, float]]:
     return {name: {key: value / next(iter(row.values())) for key, value in row.items()} for name, row in rows.items()}
 
 
-def by_task(samples: int, width: int = FEATURES, tasks: int = LONG) -> dict[str, float]:
+def by_task(samples: int) -> dict[str, float]:
     """Return the time of the 2nd, 10th, 100th and last task of ten recurring classes: the median of nine tasks each.
 
     While there are fewer samples than features, the ridge is harder to choose, and a task takes longer.
     """
-    data, net = Data(width), learner()
-    times = [learn(net, data.task(samples)) for _ in range(tasks + 10)]
-    return {str(place): sorted(times[place - 1 : place + 8])[4] for place in (2, 10, 100, tasks)}
+    data, net = Data(FEATURES), learner()
+    times = [learn(net, data.task(samples)) for _ in range(LONG + 10)]
+    return {str(place): sorted(times[place - 1 : place + 8])[4] for place in (2, 10, 100, LONG)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--width", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     width = arguments.width
     report = {
@@ -125,8 +121,7 @@ def main() -> None:
         "features_of_the_long_sequences": FEATURES,
         "growth": growth(),
     }
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

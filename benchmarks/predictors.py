@@ -3,16 +3,14 @@
 usage: IF2NET_DATA=DIR python benchmarks/predictors.py [--datasets digits,mnist] [--samples 10000] [--out FILE]
 """
 
-import argparse
-import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from recording import options, record
 
 from if2net import IF2Net, load
 from if2net.export import to_onnx, to_predictor
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
 
@@ -45,15 +43,13 @@ def measure(name: str, samples: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--datasets", default="digits,mnist")
     parser.add_argument("--samples", type=int, default=10_000, help="training samples, the first ones")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     measured = {name: measure(name, arguments.samples) for name in arguments.datasets.split(",")}
     report = {"samples": arguments.samples, "environment": environment("cpu"), "datasets": measured}
-    print(json.dumps(report, indent=1))
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

@@ -7,18 +7,15 @@ usage: python benchmarks/ridge_path.py [--widths 32,64,...] [--out FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
 from statistics import median
 
 import torch
+from recording import options, record
 
 from if2net.decision.ridge import absolute_ridge
 from if2net.decision.ridge_choice import EigenPath, RidgePath
 from if2net.decision.statistics import Statistics
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 
 WIDTHS = "32,64,128,256,512,1024,2048"
@@ -54,14 +51,12 @@ def ratio(width: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--widths", default=WIDTHS)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     ratios = {width: ratio(width) for width in map(int, arguments.widths.split(","))}
     report = {"environment": environment("cpu"), "eigendecomposition_of_factorisation": ratios}
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
-    print(json.dumps(report, indent=1))
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

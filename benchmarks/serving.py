@@ -6,7 +6,6 @@ The clients run in their own process, on the same cores as the service. Each con
 has the answer to the last one.
 """
 
-import argparse
 import asyncio
 import json
 import multiprocessing
@@ -20,9 +19,9 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
+from recording import options, record
 
 from if2net import IF2Net
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 
 FEATURES, CLASSES = 1280, 20
@@ -74,9 +73,9 @@ def samples(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 # ---------------------------------------------------------------------- clients
 
 
-def request_of(path: str, body: bytes, kind: str = "application/json") -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: {kind}\r\n"
-    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+def request_of(path: str, body: bytes) -> bytes:
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    return f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> tuple[int, bytes]:
@@ -186,11 +185,10 @@ class Running:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--width", type=int, default=5000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     X, _ = samples(256, 7)
     rows = np.round(X.astype(float), 3).tolist()
@@ -224,8 +222,7 @@ def main() -> None:
         "p99 while learning / p99": round(busy["p99_ms"] / idle["p99_ms"], 2),
         "throughput, many / one at a time": round(idle["requests_per_second"] / alone["requests_per_second"], 2),
     }
-    print(json.dumps(report, indent=1))
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    record(arguments.out, report)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from recording import write
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -25,7 +26,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from if2net import IF2NetClassifier
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 
 TESTED = 1000
@@ -133,7 +133,7 @@ def main() -> None:
         print(name, json.dumps(report[name]), flush=True)
     out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
     if out is not None:
-        write_text(out, json.dumps({"environment": environment("cpu"), "data": report}, indent=1) + "\n")
+        write(out, {"environment": environment("cpu"), "data": report})
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ DIR holds mnist/, fashion-mnist/, cifar100/ and cub200/.
 
 from __future__ import annotations
 
-import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from recording import options, write
 
 from if2net.encoder import DenseEncoder, Encoder, encoder_config
 from if2net.encoder.innate.encoder import InnateConfig, InnateEncoder
-from if2net.files import write_text
 from if2net.guards import TOO_LARGE, looks_usual, relative_size
 from if2net.images.extractor import load_extractor
 from if2net.study.bench.environment import environment
@@ -85,10 +83,9 @@ def refusals(data: Dataset, scenario: Scenario, which: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--images", type=int, default=10, help="images of each class")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     report: dict[str, Any] = {"environment": environment("cpu"), "images": arguments.images, "limit": TOO_LARGE}
     report["streams"], data = {}, {}
@@ -100,7 +97,7 @@ def main() -> None:
         for which, _ in encoders(scenario, data[key].train_X.shape[1]):
             report["streams"][f"{name}, {which}"] = refusals(data[key], scenario, which)
             print(name, which, report["streams"][f"{name}, {which}"], flush=True)
-    write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+    write(arguments.out, report)
 
 
 if __name__ == "__main__":

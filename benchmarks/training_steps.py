@@ -9,20 +9,17 @@ usage: python benchmarks/training_steps.py [--methods none,gem,bic] [--out FILE]
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
 import torch
+from recording import options, write
 from torch import Tensor
 
 from if2net.accelerate.cuda_graph import RecordedStep
-from if2net.files import write_text
 from if2net.study.bench.environment import environment
 from if2net.study.methods import METHODS
 
@@ -76,9 +73,8 @@ def seconds(name: str, way: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options(__file__, __doc__)
     parser.add_argument("--methods", default="none,gem,bic")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_suffix(".json"))
     arguments = parser.parse_args()
     report: dict[str, Any] = {"environment": environment("cuda"), "steps": STEPS, "methods": {}}
     for name in arguments.methods.split(","):
@@ -88,7 +84,7 @@ def main() -> None:
             entry = entries[way] = seconds(name, way)
             if "predicted" in entry:
                 entry["equal_predictions"] = float((entry.pop("predicted") == expected).mean())
-            write_text(arguments.out, json.dumps(report, indent=1) + "\n")
+            write(arguments.out, report)
             print(name, way, entry, flush=True)
 
 

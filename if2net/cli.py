@@ -30,8 +30,7 @@ from if2net.commands.undo import undo
 from if2net.errors import ConfigurationError, IF2NetError, OutputError
 from if2net.study.commands.images import features, pretrain
 from if2net.study.commands.lists import datasets, methods
-from if2net.study.commands.merge import merge
-from if2net.study.commands.report import compare, report
+from if2net.study.commands.report import compare, merge, report
 from if2net.study.commands.reproduce import reproduce
 from if2net.study.commands.run import run
 from if2net.study.commands.tune import tune

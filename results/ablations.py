@@ -4,6 +4,7 @@ usage: python results/ablations.py
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 from if2net.study.ablations import ABLATIONS, Measurements, write_ablation
@@ -12,6 +13,7 @@ HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs/ablations.md"
 
 
+@cache
 def results_of(name: str) -> Measurements:
     return Measurements.read(HERE / name / "results.json")
 

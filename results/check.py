@@ -15,7 +15,6 @@ from dataclasses import asdict
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -28,7 +27,7 @@ import ablations  # noqa: E402
 import innate_tables  # noqa: E402
 import table  # noqa: E402
 from best import settings_of  # noqa: E402
-from sentences import leads, results, sentences  # noqa: E402
+from sentences import content, leads, results, sentences  # noqa: E402
 
 from if2net.study.ablations import ABLATIONS, Measurements  # noqa: E402
 from if2net.study.bench.environment import distinct  # noqa: E402
@@ -81,11 +80,6 @@ def page(name: str) -> str:
     return (ROOT / "docs" / f"{name}.md").read_text()
 
 
-@cache
-def measurements(name: str) -> Measurements:
-    return Measurements.read(HERE / name / "results.json")
-
-
 def percent(section: Section) -> dict[str, float]:
     """Return method → ACC in percent."""
     return {series.name: 100 * series.summary["acc_mean"] for series in section.series}
@@ -132,37 +126,31 @@ def files_are_whole() -> Checked:
     orders: dict[tuple[str, int], list[int]] = {}
     tests: dict[tuple[str, int], list[int]] = {}
     for path in sorted(HERE.rglob("results.json")):
-        content, name = json.loads(path.read_text()), path.parent.relative_to(HERE)
-        read_again = measurements(str(name)) if "ablation" in content else results(str(name))
+        written, name = json.loads(path.read_text()), path.parent.relative_to(HERE)
+        read_again = ablations.results_of(str(name)) if "ablation" in written else results(str(name))
         used = distinct(run.environment for run in read_again.runs)
-        yield content["environments"] == used, f"The environments of {name} are not those of its runs."
+        yield written["environments"] == used, f"The environments of {name} are not those of its runs."
         if isinstance(read_again, Measurements):
-            same = content["summary"] == [asdict(entry) for entry in read_again.summary]
+            same = written["summary"] == [asdict(entry) for entry in read_again.summary]
             yield same, f"The summary of {name} does not follow from the runs."
             continue
         scenario = parse_scenario(read_again.scenario)
         stream = f"{scenario.dataset}-{scenario.classes}@{scenario.backbone}"
-        for entry, run in zip(content["runs"], read_again.runs, strict=True):
+        for entry, run in zip(written["runs"], read_again.runs, strict=True):
             where = f"{run.label}, seed {run.seed}, in {name}"
             same = all(entry[key] == getattr(run, key) for key in ("acc", "bwt", "fwt"))
             yield same, f"ACC, BWT or FWT of {where} does not follow from R."
-            yield (
-                run.class_order == orders.setdefault((stream, run.seed), run.class_order),
-                (f"{where} has another order of the classes than other runs of this seed."),
-            )
+            same = run.class_order == orders.setdefault((stream, run.seed), run.class_order)
+            yield same, f"{where} has another order of the classes than other runs of this seed."
             if run.counts is not None:
                 counts = run.counts.astype(float).reshape(len(run.R), -1, len(run.class_order))
                 right = run.counts.diagonal().reshape(len(run.R), -1).sum(axis=1) / counts.sum(axis=(1, 2))
-                yield (
-                    np.allclose(right, run.R[-1], atol=1e-7),
-                    f"The confusions of {where} do not give the last row of R.",
-                )
+                same = np.allclose(right, run.R[-1], atol=1e-7)
+                yield same, f"The confusions of {where} do not give the last row of R."
                 samples = run.counts.sum(axis=1).tolist()
-                yield (
-                    samples == tests.setdefault((stream, run.seed), samples),
-                    (f"The confusions of {where} are of another test set than those of other runs."),
-                )
-        yield content["summary"] == read_again.summary, f"The summary of {name} does not follow from the runs."
+                same = samples == tests.setdefault((stream, run.seed), samples)
+                yield same, f"The confusions of {where} are of another test set than those of other runs."
+        yield written["summary"] == read_again.summary, f"The summary of {name} does not follow from the runs."
 
 
 def the_paper_is_complete() -> Checked:
@@ -178,23 +166,18 @@ def the_paper_is_complete() -> Checked:
             if not (HERE / folder / "results.json").exists():
                 yield False, f"{folder} has not been run."
                 continue
-            settings = {method: asdict(own) for method, own in part.settings(list(part.methods), []).items()}
-            for method in part.methods:
+            for method, settings in part.settings(list(part.methods), []).items():
                 # Results lack settings that were added later, whose defaults give the same results.
                 recorded = results(folder).settings.get(method, {"": None})
-                yield (
-                    recorded.items() <= settings[method].items(),
-                    f"The settings of {method} in {folder} are not those of the experiment.",
-                )
-            seeds = {(run.method, run.seed) for run in results(folder).runs}
-            for method in part.methods:
-                count = len([None for known_method, _ in seeds if known_method == method])
+                same = recorded.items() <= asdict(settings).items()
+                yield same, f"The settings of {method} in {folder} are not those of the experiment."
+                count = len({run.seed for run in results(folder).runs if run.method == method})
                 yield count >= SEEDS, f"{method} has {count} seeds in {folder}, fewer than {SEEDS}."
 
 
 def searches_are_used() -> Checked:
     for path in [path for name in ("search", "searched/tune", "encoder") for path in (HERE / name).glob("*.json")]:
-        search = json.loads(path.read_text())
+        search = content(path)
         for variant, settings in search["best"].items():
             highest = max(search["tried"], key=lambda trial: trial.get(variant, 0))
             same = highest["settings"] == settings
@@ -202,25 +185,18 @@ def searches_are_used() -> Checked:
     file = tomllib.loads((ROOT / "if2net/study/bench/hyperparameters.toml").read_text())
     for method, entry in file.items():
         for key, settings in entry.get("best", {}).items():
-            if "@" in key and not (HERE / "search" / f"{key}-{method}.json").exists():
-                same = {name: str(value) for name, value in settings.items()} == best_of_innate(method, key)
-                yield same, f"The settings of {method} for {key} are not the best of results/innate_peers.py."
-                continue
-            ours = method.startswith("if2net") and not (HERE / "search" / f"{key}-{method}.json").exists()
-            expected = best_of_ours(method, key) if ours else best_of(method, key)
+            path, source = HERE / "search" / f"{key}-{method}.json", "the committed search"
+            if path.exists():
+                expected = settings_of(content(path)) if content(path)["seed"] == SEARCH_SEED else None
+            elif "@" in key:
+                expected, source = best_of_innate(method, key), "results/innate_peers.py"
+            else:
+                expected = best_of_ours(method, key) if method.startswith("if2net") else None
             same = {name: str(value) for name, value in settings.items()} == expected
-            yield same, f"The settings of {method} for {key} are not the best of the committed search."
+            yield same, f"The settings of {method} for {key} are not the best of {source}."
     methods = {m for name in table.IMAGES for part in EXPERIMENTS[name].parts for m in part.methods}
     searched = {path.stem.removeprefix("images-") for path in (HERE / "search").glob("images-*.json")}
     yield methods - searched == {"pcl"}, "Other methods than the docs say have no search on CIFAR."
-
-
-def best_of(method: str, key: str) -> dict[str, str] | None:
-    path = HERE / "search" / f"{key}-{method}.json"
-    search = json.loads(path.read_text()) if path.exists() else {"seed": None}
-    if search["seed"] != SEARCH_SEED:
-        return None
-    return settings_of(search)
 
 
 def best_of_innate(method: str, key: str) -> dict[str, str]:
@@ -238,7 +214,7 @@ def best_of_ours(method: str, key: str) -> dict[str, str]:
     rule = method.removeprefix("if2net").strip("-") or "analytic"
     protocol = "" if key.endswith(("aware", "transductive")) else "-agnostic"
     paths = (HERE / "searched" / "tune").glob(f"{key}{protocol}-{rule}-*.json")
-    searches: list[dict[str, Any]] = [json.loads(path.read_text()) for path in paths]
+    searches = [content(path) for path in paths]
     variant = next(iter(searches[0]["best"]))
     best = max(searches, key=lambda search: max(trial.get(variant, 0) for trial in search["tried"]))
     return {name: value for _, name, value in best["fixed"] if name != "rule"} | best["best"][variant]
@@ -264,7 +240,7 @@ def tables_are_current() -> Checked:
     text = page("ablations")
     yield ablations.with_tables(text) == text, "docs/ablations.md is out of date; run results/ablations.py."
     for name, ablation in ABLATIONS.items():
-        measured = measurements(name)
+        measured = ablations.results_of(name)
         cells = {run.cell for run in measured.runs}
         yield cells == set(ablation.cells), f"results/{name} does not have all cells."
         yield len({entry.runs for entry in measured.summary}) == 1, f"The cells of {name} have different seeds."
@@ -277,7 +253,7 @@ def tables_are_current() -> Checked:
 
 
 def figures_in_the_text_are_in_a_table() -> Checked:
-    tried = json.loads((HERE / "search/earlier/images-if2net.json").read_text())["tried"]
+    tried = content("results/search/earlier/images-if2net.json")["tried"]
     searched = {f"{100 * trial['acc']:.2f}" for trial in tried} | {"4.95"}  # an example on the page checks this one
     searched |= {f"{100 * run.acc:.2f}" for run in results("figure-cub/cub200-100-5-held-out").of("logd")}
     for name, known in (("ablations", set()), ("image-benchmarks", searched)):
@@ -365,11 +341,9 @@ def cifar() -> Checked:
 
 
 def quoted(where: str, figures: list[float]) -> Checked:
+    prose, _ = prose_and_tables(page("image-benchmarks"))
     for figure in figures:
-        yield (
-            f"{figure:.2f}" in prose_and_tables(page("image-benchmarks"))[0],
-            f"The docs do not quote {figure:.2f} of {where}.",
-        )
+        yield f"{figure:.2f}" in prose, f"The docs do not quote {figure:.2f} of {where}."
 
 
 def tiny_imagenet() -> Checked:
@@ -473,7 +447,7 @@ def backbones_of_images() -> Checked:
 
 def training_on_images() -> Checked:
     """Check docs/image-benchmarks.md: which methods are trained for at least 300 steps."""
-    tried = json.loads((HERE / "search/images-logd.json").read_text())["tried"]
+    tried = content("results/search/images-logd.json")["tried"]
     outcomes = {trial.get("acc") for trial in tried}
     yield (len(tried), len(outcomes)) == (17, 7), "The 17 trials of LOGD on CIFAR do not have seven outcomes."
     for name in table.IMAGES:
@@ -488,7 +462,7 @@ def training_on_images() -> Checked:
 
 def initialisation() -> Checked:
     """Check docs/ablations.md: random and analytic starts."""
-    measured, text = measurements("table-init"), " ".join(page("ablations").split())
+    measured, text = ablations.results_of("table-init"), " ".join(page("ablations").split())
     random = ("random, 0.02", "random, 0.002")
     samples = ("analytic 1k, 0.0002", "analytic 2.5k, 0.0002", "analytic 5k, 0.0002")
     analytic, one_task = ("analytic 1k, 0.002", *samples), "transductive, one task per batch"
@@ -528,9 +502,12 @@ def initialisation() -> Checked:
 
 def innate() -> Checked:
     """Check that every row with figures in docs/innate.md is a trial, and that no other figure is quoted."""
-    trials = [json.loads(line) for line in (HERE / "innate/trials.jsonl").read_text().splitlines()]
     keys = ("flip", "cifar100 fit", "cifar100", "fashion-mnist")
-    measured = {(*(trial[key] for key in keys), *trial["grids"]) for trial in trials if "grids" in trial}
+    measured = {
+        (*(trial[key] for key in keys), *trial["grids"])
+        for trial in innate_tables.lines("trials")
+        if "grids" in trial
+    }
     prose, tables = prose_and_tables(page("innate"))
     rows = [[cell.strip() for cell in line.split("|")[2:-1]] for line in tables.splitlines()]
     for grid, flips, fitted, *figures in (row for row in rows if len(row) == 5 and row[1] in ("yes", "no")):

@@ -9,10 +9,8 @@ from if2net.study.bench.experiments import OWN
 from if2net.study.report.paper_tables import FORMS, read, write
 
 HERE = Path(__file__).parent
-NAMES = [name for name, form in FORMS.items() if form.figures and name not in OWN]
-
 
 if __name__ == "__main__":
-    for name in NAMES:
-        if results := read(name, HERE / name):
+    for name in FORMS:
+        if name not in OWN and (results := read(name, HERE / name)):
             write(name, results, HERE / name)

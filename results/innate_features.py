@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from innate_widths import both_views
 
 from if2net.encoder.innate import weights
 
@@ -29,20 +30,19 @@ def main() -> None:
     parser.add_argument("--bfloat16", action="store_true")
     parser.add_argument("--device", default="cpu")
     arguments = parser.parse_args()
-    network = weights.shipped(arguments.size, torch.device(arguments.device))
+    device = torch.device(arguments.device)
+    network = weights.shipped(arguments.size, device)
     torch.backends.cudnn.allow_tf32 = False  # as in the encoder
     for part in arguments.parts:
         X = np.load(arguments.folder / f"{arguments.data}.{part}.npz")["X"]
-        pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
         path = arguments.out / f"{arguments.data}.{part}.{arguments.size}.npy"
         partial = path.with_suffix(".partial.npy")
-        shape = (len(pictures), 2, network.plan.features)
+        shape = (len(X), 2, network.plan.features)
         features = np.lib.format.open_memmap(partial, "w+", np.float16, shape)
-        for first in range(0, len(pictures), PICTURES):
-            some = pictures[first : first + PICTURES].to(arguments.device).float() / 255
+        for first in range(0, len(X), PICTURES):
+            some = slice(first, first + PICTURES)
             with torch.autocast(arguments.device, torch.bfloat16, enabled=arguments.bfloat16):
-                rows = torch.stack([network.rows(view) for view in (some, some.flip(3))], dim=1)
-            features[first : first + PICTURES] = rows.half().cpu().numpy()
+                features[some] = both_views(network, X[some], device).half().cpu().numpy()
         features.flush()
         partial.rename(path)
         print(path.name, flush=True)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from sentences import content
+
 from if2net.study.bench.display import markdown
 
 HERE = Path(__file__).parent
@@ -51,14 +53,6 @@ def lines(name: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def table(headings: list[str], rows: Iterable[list[str]]) -> list[str]:
-    return markdown(headings, rows).splitlines()
-
-
-def benchmark() -> dict[str, Any]:
-    return json.loads((HERE.parent / "benchmarks/innate.json").read_text())
-
-
 def best(data: str, size: str, views: int, readout: tuple[Any, ...], by: str = "accuracy") -> float | None:
     """Return the accuracy of a read-out on held-back pictures with the best ridge; None if it was not tried."""
     wanted = (data, size, views, *readout)
@@ -100,34 +94,34 @@ def cell(figures: list[float]) -> str:
 STREAMS = (("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100)))
 
 
-def innate() -> list[str]:
+def innate() -> str:
     columns = [(encoder, width) for encoder, widths in WIDTHS.items() for width in widths]
     rows = [
         [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n, width)) for encoder, width in columns)]
         for data, n in STREAMS
     ]
-    return table(["classes in tasks", *(f"{SIZES[encoder]}, {width:,} nodes" for encoder, width in columns)], rows)
+    return markdown(["classes in tasks", *(f"{SIZES[encoder]}, {width:,} nodes" for encoder, width in columns)], rows)
 
 
-def innate_short() -> list[str]:
+def innate_short() -> str:
     rows = [
         [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n)) for encoder in SIZES)]
         for data, n in STREAMS
         if n in (5, 10, 100)
     ]
-    return table(["classes in tasks", *SIZES], rows)
+    return markdown(["classes in tasks", *SIZES], rows)
 
 
-def innate_flips() -> list[str]:
+def innate_flips() -> str:
     rows = []
     for data, name in NAMES.items():
         by_encoder = [held_back(data, encoder, widths[-1]) for encoder, widths in WIDTHS.items()]
         rows.append([name, *(f"{accuracies[flips]:.2f}" for accuracies in by_encoder for flips in (False, True))])
     headings = ["small, plain", "small, mirrored", "large, plain", "large, mirrored"]
-    return table(["held-back pictures of", *headings], rows)
+    return markdown(["held-back pictures of", *headings], rows)
 
 
-def innate_peers() -> list[str]:
+def innate_peers() -> str:
     """Each method on the features of both networks, with the number of trials of its search."""
     peers = {(row["data"], row["size"], row["method"]): row for row in lines("peers")}
     columns = [(data, encoder, n) for encoder in SIZES for data, n in (("fashion-mnist", 5), ("cifar100", 10))]
@@ -143,10 +137,10 @@ def innate_peers() -> list[str]:
         measured = [peers.get((data, SIZES[encoder], method)) for data, encoder, _ in columns]
         cells = (f"{cell(row['accuracy'])}, {len(row['trials'])} trials" if row else "–" for row in measured)
         rows.append([method, *cells])
-    return table(["method", *(f"{NAMES[data]}, {SIZES[encoder]}" for data, encoder, _ in columns)], rows)
+    return markdown(["method", *(f"{NAMES[data]}, {SIZES[encoder]}" for data, encoder, _ in columns)], rows)
 
 
-def innate_imitation() -> list[str]:
+def innate_imitation() -> str:
     """Held-back accuracy with mirror images by the weight of the imitation, with nodes and without."""
     trials = {
         (row["steps"], row["imitation"], row["data"], row["views"], row["nodes"]): row for row in lines("imitation")
@@ -161,10 +155,10 @@ def innate_imitation() -> list[str]:
         for steps, imitation in dict.fromkeys(key[:2] for key in trials)
     ]
     headings = [NAMES[data] + (f", {nodes:,} nodes" if nodes else "") for data, _, nodes in columns]
-    return table(["weight of the imitation", "steps", *headings], rows)
+    return markdown(["weight of the imitation", "steps", *headings], rows)
 
 
-def innate_small() -> list[str]:
+def innate_small() -> str:
     """Held-back accuracy on FashionMNIST of networks trained on grey drawings only, beside the usual one."""
     usual = {"grey": 0.2, "plain": 0.3, "widths": [32, 80, 160, 320], "blocks": [0, 1, 1, 1]}
     measured = [usual | row for row in lines("imitation") if (row["imitation"], row["steps"]) == (0, 12_000)]
@@ -180,10 +174,10 @@ def innate_small() -> list[str]:
         for facts, accuracies in networks.items()
     ]
     headings = [("mirrored" if views == 2 else "plain") + (f", {n:,} nodes" if n else "") for views, n in columns]
-    return table(["grey drawings", "on black", "widths", "blocks", *headings], rows)
+    return markdown(["grey drawings", "on black", "widths", "blocks", *headings], rows)
 
 
-def innate_adaptation() -> list[str]:
+def innate_adaptation() -> str:
     """Held-back accuracy by the classes of the first task and the rate of the adaptation."""
     rows = [
         [
@@ -195,10 +189,10 @@ def innate_adaptation() -> list[str]:
         for row in lines("adaptation")
     ]
     headings = ["rate", "all classes", "those of the first task", "the others", "change of the features"]
-    return table(["first task", *headings], rows)
+    return markdown(["first task", *headings], rows)
 
 
-def innate_widths() -> list[str]:
+def innate_widths() -> str:
     """The best accuracy by the number of nodes, its ridge, and the ridges that three criteria prefer."""
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for row in lines("widths"):
@@ -218,10 +212,10 @@ def innate_widths() -> list[str]:
             ]
         )
     headings = ["ridge", "discriminant", "most accurate ridge", "least error", "least GCV", "for a fifth"]
-    return table(["held-back pictures of", *headings], rows)
+    return markdown(["held-back pictures of", *headings], rows)
 
 
-def innate_nodes() -> list[str]:
+def innate_nodes() -> str:
     columns = [("cifar100", "small", 2), ("fashion-mnist", "small", 2), ("fashion-mnist", "small", 1)]
     columns += [("fashion-mnist-first", "large", 2)]
     rows = []
@@ -234,10 +228,10 @@ def innate_nodes() -> list[str]:
         rows.append([name, *cells])
     kinds = {("small", 2): "", ("small", 1): ", plain", ("large", 2): ", large"}
     titles = [NAMES[data.removesuffix("-first")] + kinds[size, views] for data, size, views in columns]
-    return table(["read-out", *(f"{title}{by}" for title in titles for by in ("", ", discriminant"))], rows)
+    return markdown(["read-out", *(f"{title}{by}" for title in titles for by in ("", ", discriminant"))], rows)
 
 
-def innate_readouts() -> list[str]:
+def innate_readouts() -> str:
     trials = {(row["tag"], row["size"], row["data"]): row for row in lines("readouts")}
     data = ("cifar100", "fashion-mnist")
     rows = []
@@ -249,12 +243,13 @@ def innate_readouts() -> list[str]:
                 rows.append([name, *(cell([row["ridge"]] if row else []) for row in pair)])
                 if "lda" in pair[0]:
                     rows.append([f"{name}, linear discriminant", *(cell([row["lda"]]) for row in pair)])
-    return table(["read-out", "CIFAR-100", "FashionMNIST"], rows)
+    return markdown(["read-out", "CIFAR-100", "FashionMNIST"], rows)
 
 
-def innate_cost() -> list[str]:
-    speed, clock = benchmark()["per_second"], benchmark()["by_the_clock"]
-    learned = [benchmark()[name] for name in ("fashion-mnist", "fashion-mnist, 16,384 nodes")]
+def innate_cost() -> str:
+    measured = content("benchmarks/innate.json")
+    speed, clock = measured["per_second"], measured["by_the_clock"]
+    learned = [measured[name] for name in ("fashion-mnist", "fashion-mnist, 16,384 nodes")]
     training = {row["size"]: row for row in lines("training") if "seconds" in row}
     rows = [
         ["training on drawings, steps of 512", *(f"{training[size]['steps']:,}" for size in SIZES.values()), "–"],
@@ -273,7 +268,7 @@ def innate_cost() -> list[str]:
         ["its accuracy", *_small(f"{100 * entry['accuracy']:.2f}" for entry in learned)],
         ["its model file, MB", *_small(f"{entry['bytes'] / 1e6:.0f}" for entry in learned)],
     ]
-    return table(["", *SIZES.values(), "small, 16,384 nodes, mirror images"], rows)
+    return markdown(["", *SIZES.values(), "small, 16,384 nodes, mirror images"], rows)
 
 
 def _small(cells: Iterable[str]) -> list[str]:

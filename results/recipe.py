@@ -102,17 +102,6 @@ def trials(recipe: Recipe, pixels: np.ndarray, labels: np.ndarray, device: str) 
             }
 
 
-def best(tried: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the trial with the highest accuracy."""
-    return max(tried, key=lambda trial: trial["accuracy"])
-
-
-def write(path: Path, tried: list[dict[str, Any]], device: str) -> None:
-    """Write all trials."""
-    head = {"environment": environment(device), "seed": SEARCH_SEED, "settings": SETTINGS}
-    write_json(path, {**head, "tried": tried, "best": best(tried)})
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
@@ -126,7 +115,9 @@ def main() -> None:
         for trial in trials(chosen, *images, arguments.device):
             tried.append(trial)
             print(trial, flush=True)
-    write(arguments.out, tried, arguments.device)
+    best = max(tried, key=lambda trial: trial["accuracy"])
+    head = {"environment": environment(arguments.device), "seed": SEARCH_SEED, "settings": SETTINGS}
+    write_json(arguments.out, {**head, "tried": tried, "best": best})
 
 
 if __name__ == "__main__":

@@ -28,8 +28,9 @@ MNIST, FASHION = "table-mnist/mnist-agnostic", "table-mnist/fashion-mnist-agnost
 
 
 @cache
-def read(name: str) -> Any:
-    return json.loads((ROOT / name).read_text())
+def content(path: str | Path) -> Any:
+    """Return the content of a JSON file, given its path in the repository."""
+    return json.loads((ROOT / path).read_text())
 
 
 @cache
@@ -56,7 +57,7 @@ def leads(folder: str, ahead: str, behind: str) -> list[float]:
 
 def tried(file: str, **settings: str) -> float:
     """Return the best validation accuracy of the trials with these settings, in percent."""
-    trials = read(f"results/{file}.json")["tried"]
+    trials = content(f"results/{file}.json")["tried"]
     return 100 * max(trial["acc"] for trial in trials if settings.items() <= trial["settings"].items())
 
 
@@ -111,16 +112,16 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             tried(f"searched/tune/{data}-agnostic-gradient-wide"),
         )
     ]
-    calibration = read("benchmarks/calibration.json")
+    calibration = content("benchmarks/calibration.json")
     ece = {data: calibration[f"{data}-10/5"]["ece"]["mean"] for data in ("fashion-mnist", "mnist", "digits")}
     without_samples = {
         how_many: [100 * accuracy[how] for how in ("without samples", "with samples")]
-        for how_many, accuracy in read("benchmarks/forget_class.json").items()
+        for how_many, accuracy in content("benchmarks/forget_class.json").items()
     }
-    batches = read("benchmarks/bad_batches.json")
+    batches = content("benchmarks/bad_batches.json")
     sizes = [entry["size"] for entry in batches["ordinary"].values()]
     usual = [entry["size"] for entry in batches["ordinary"].values() if not entry["refused"]]
-    study = read("benchmarks/study_streams.json")["streams"].values()
+    study = content("benchmarks/study_streams.json")["streams"].values()
     tasks = sum(stream["batches"] for stream in study if not stream["refused"])
     largest = max(stream.get("size", 0) for stream in study)
     spoiled = batches["bad_batches"]["digits, encoder linear"]["all values x 1e+06"]["loss_without_check"]
@@ -133,7 +134,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
         if int(first) >= 10
     ]
     amounts = [entry["loss"] for entry in batches["rare_amounts"].values()]
-    contenders = read("benchmarks/learning.json")["contenders"]
+    contenders = content("benchmarks/learning.json")["contenders"]
     peers = ("ranpac's recipe", "acil's recursion as published", "slda")
     times = [contenders[name]["times_ours"] for name in peers if name in contenders] + published_ranpac()
     state = results(MNIST).summary["if2net"]["state_bytes"] / 1e6
@@ -181,7 +182,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("between {:,} and {:,}, is the default", widths),
             ("{:.2f} % against {:.2f} % when one class is forgotten", without_samples["one class"]),
             ("{:.2f} % against {:.2f} % when five are", without_samples["five classes"]),
-            ("learns {:.2f} million samples in seconds", (read("benchmarks/gpu.json")["samples"] / 1e6,)),
+            ("learns {:.2f} million samples in seconds", (content("benchmarks/gpu.json")["samples"] / 1e6,)),
         ],
         "docs/protocols": [
             ("Their means differ by at most {:.2f} points", (max(map(abs, moved)),)),
@@ -262,7 +263,7 @@ def published_ranpac() -> list[float]:
     """Return RanPAC's published time for a second task relative to ours with as many features, if measured."""
     if not (ROOT / "benchmarks/rows.json").exists():
         return []
-    seconds = [entry["seconds"]["2"] for entry in read("benchmarks/rows.json")["contenders"].values()]
+    seconds = [entry["seconds"]["2"] for entry in content("benchmarks/rows.json")["contenders"].values()]
     return [seconds[-1] / seconds[1]]
 
 

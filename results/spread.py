@@ -10,6 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
+from if2net.study.bench.display import markdown
 from if2net.study.bench.results import Results, Run
 
 HERE = Path(__file__).parent
@@ -70,19 +71,21 @@ def neighbours() -> float:
     return fmean(fmean(accuracies[frozenset(pair)]) for pair in zip(NAMES[::2], NAMES[1::2], strict=True))
 
 
-def orders() -> list[list[str]]:
-    """Return the rows of a table: the numbers of similar pairs, and ACC over the orders that have them."""
+def orders() -> str:
+    """Return a table of ACC by the numbers of similar pairs that share a task."""
     groups = defaultdict[tuple[int, int], list[float]](list)
     for run in runs():
         groups[counts(run)].append(100 * run.acc)
-    return [
+    rows = [
         [str(hardest), str(others), str(len(accs)), f"{fmean(accs):.2f}", f"{min(accs):.2f} to {max(accs):.2f}"]
         for (hardest, others), accs in sorted(groups.items())
     ]
+    return markdown(["hardest pairs", "other similar pairs", "orders", "ACC %", "lowest to highest"], rows, words=0)
 
 
-def alike() -> list[list[str]]:
-    """Return the rows of a table: each similar pair, the number of orders with it, and its mean accuracy."""
+def alike() -> str:
+    """Return a table of the similar pairs: the number of orders with the pair, and its mean accuracy."""
     pairs = {pair: accs for pair, accs in by_pair().items() if any(pair <= group for group in ALIKE)}
     ordered = sorted(pairs.items(), key=lambda entry: fmean(entry[1]))
-    return [[" and ".join(sorted(pair)), str(len(accs)), f"{fmean(accs):.1f}"] for pair, accs in ordered]
+    rows = [[" and ".join(sorted(pair)), str(len(accs)), f"{fmean(accs):.1f}"] for pair, accs in ordered]
+    return markdown(["classes of the task", "orders", "accuracy %"], rows)

@@ -5,7 +5,6 @@ A table is between `<!-- table: NAME, by results/table.py -->` and `<!-- end of 
 usage: python results/table.py
 """
 
-import json
 import re
 from collections.abc import Callable
 from functools import cache
@@ -15,7 +14,7 @@ from typing import Any
 
 import innate_tables
 import spread as by_order
-from sentences import results
+from sentences import content, results
 
 from if2net.study.bench.display import costs, markdown, spread
 from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, OURS, OWN, PEERS, Part
@@ -67,7 +66,7 @@ def summary(folder: str, method: str) -> dict[str, float]:
     return results(folder).summary[method]
 
 
-def protocols() -> list[str]:
+def protocols() -> str:
     """IF2Net and the paper's rules under each protocol."""
     columns = [[f"{name}-10/5 ACC %", "BWT", "seeds"] for name in ("MNIST", "FashionMNIST")]
     lines = []
@@ -79,13 +78,13 @@ def protocols() -> list[str]:
         lines.append(cells)
     published = [[f"{figures['if2net'][key]:{form}}" for key, form in PRINTED] for figures in PAPER.values()]
     lines.append(["IF2Net as published", "not said", *(cell for cells in published for cell in (*cells, "5"))])
-    return markdown(["method", "what a prediction may know", *columns[0], *columns[1]], lines, words=2).splitlines()
+    return markdown(["method", "what a prediction may know", *columns[0], *columns[1]], lines, words=2)
 
 
 PRINTED = [("acc", ".2f"), ("bwt", "+.3f")]
 
 
-def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list[str]:
+def comparison(methods: list[str] | None = None, part: str = "agnostic") -> str:
     """All methods, with the paper's ACC beside ours."""
     columns = [heading for name in ("MNIST", "FashionMNIST") for heading in (f"{name}-10/5 ACC %", "paper")]
     lines = []
@@ -97,7 +96,7 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> list
             cells += [accuracy(entry), f"{figures[method]['acc']:.2f}" if method in figures else ""]
         seconds = sum(entry["learn_seconds_mean"] for entry in entries) / len(entries)
         lines.append([*cells, f"{seconds:.1f}", costs(entries[0])[1]])
-    return markdown(["method", "exemplars", "trials", *columns, "learning s", "state"], lines).splitlines()
+    return markdown(["method", "exemplars", "trials", *columns, "learning s", "state"], lines)
 
 
 def trials(data: str, method: str) -> str:
@@ -106,14 +105,10 @@ def trials(data: str, method: str) -> str:
     ours = f"encoder/{data}-*.json" if method == "if2net" else f"searched/tune/{data}-agnostic-{rule}-*.json"
     paths = [*HERE.glob(f"search/{data}-{method}.json"), *(HERE.glob(ours) if method in OURS else ())]
     paths = [path for path in paths if "aware" not in path.name]
-    return str(sum(len(json.loads(path.read_text())["tried"]) for path in paths))
+    return str(sum(len(content(path)["tried"]) for path in paths))
 
 
-def current() -> list[str]:
-    return comparison(["none", "ewc", "mas", "ol-ewc", "si"], "agnostic-current")
-
-
-def speed() -> list[str]:
+def speed() -> str:
     """Seconds, accuracy and memory of learning the same features."""
     lines = []
     for name, entry in benchmark("learning")["contenders"].items():
@@ -121,13 +116,13 @@ def speed() -> list[str]:
         numbers += [f"{entry['times_ours_to_predict']:.1f}", f"{100 * entry['accuracy']:.2f}"]
         lines.append([name, *numbers, f"{entry['peak_megabytes']:,.0f}"])
     headings = ["method", "seconds per task", "ours right after", "times ours", "predicting, times ours"]
-    return markdown([*headings, "accuracy %", "MB"], lines).splitlines()
+    return markdown([*headings, "accuracy %", "MB"], lines)
 
 
-def rows() -> list[str]:
+def rows() -> str:
     """Seconds from rows to the first prediction. RanPAC does the same work for every task, and learns two."""
     if not (ROOT / "benchmarks/rows.json").exists():
-        return ["Not measured yet: `make bench`."]
+        return "Not measured yet: `make bench`."
     contenders = benchmark("rows")["contenders"]
     published = contenders["ranpac as published"]["seconds"]
     lines = []
@@ -139,32 +134,22 @@ def rows() -> list[str]:
         features = [f"{entry['features']:,}", f"{entry['features_for_the_ridge']:,}"]
         lines.append([name, *features, *cells, f"{100 * entry['accuracy_after_two']:.1f}"])
     headings = ["method", "features", "for the ridge", "task 1, s", "task 2, s", "task 10, s", "accuracy %"]
-    return markdown(headings, lines, words=1).splitlines()
+    return markdown(headings, lines)
 
 
-def steps() -> list[str]:
+def steps() -> str:
     """Seconds of the first and second task with plain, recorded and compiled steps."""
     lines = []
     for method, ways in benchmark("training_steps")["methods"].items():
         for way, entry in ways.items():
             times = [f"{value:.2f}" for value in entry["seconds"]] if "seconds" in entry else [entry["error"], ""]
             lines.append([method, way, *times])
-    return markdown(["method", "steps", "task 1, s", "task 2, s"], lines, words=2).splitlines()
+    return markdown(["method", "steps", "task 1, s", "task 2, s"], lines, words=2)
 
 
-def orders() -> list[str]:
-    """ACC of the paper's layers by the numbers of similar pairs that share a task."""
-    headings = ["hardest pairs", "other similar pairs", "orders", "ACC %", "lowest to highest"]
-    return markdown(headings, by_order.orders(), words=0).splitlines()
-
-
-def pairs() -> list[str]:
-    return markdown(["classes of the task", "orders", "accuracy %"], by_order.alike(), words=1).splitlines()
-
-
-def recipe() -> list[str]:
+def recipe() -> str:
     """Accuracy on held-back training images by the recipe of the pre-training, the depths and the pooling."""
-    tried = json.loads((HERE / "recipe/trials.json").read_text())["tried"]
+    tried = content("results/recipe/trials.json")["tried"]
     by_choice = {
         (trial["rotations"], trial["smoothing"], trial["epochs"], *trial["depths"], "pool", trial["pool"]): trial
         for trial in tried
@@ -183,10 +168,10 @@ def recipe() -> list[str]:
         f"{'rotations' if rotations else 'no rotations'}, smoothing {smoothing:g}, {epochs} epochs"
         for rotations, smoothing, epochs in recipes
     ]
-    return markdown(["depths and pooling", *words], lines, words=1).splitlines()
+    return markdown(["depths and pooling", *words], lines)
 
 
-def small() -> list[str]:
+def small() -> str:
     """Accuracy and seconds on small and narrow data."""
     data = benchmark("small")["data"]
     headings = [heading for name in next(iter(data.values())) for heading in (f"{name}, %", "s")]
@@ -194,20 +179,20 @@ def small() -> list[str]:
     for name, entries in data.items():
         pairs = [(f"{entry['accuracy']:.1f}", f"{entry['seconds']:.2f}") for entry in entries.values()]
         lines.append([name, *(cell for pair in pairs for cell in pair)])
-    return markdown(["data", *headings], lines).splitlines()
+    return markdown(["data", *headings], lines)
 
 
-def imbalance() -> list[str]:
+def imbalance() -> str:
     """Balanced accuracy where the classes differ in size."""
     data = benchmark("imbalance")["data"]
     lines = []
     for name, entries in data.items():
         pairs = [(entry["balanced_accuracy"], entry["balanced_accuracy_std"]) for entry in entries.values()]
         lines.append([name, *(f"{mean:.1f} ± {deviation:.1f}" for mean, deviation in pairs)])
-    return markdown(["data", *next(iter(data.values()))], lines).splitlines()
+    return markdown(["data", *next(iter(data.values()))], lines)
 
 
-def limits() -> list[str]:
+def limits() -> str:
     """Rates relative to a bare matrix product, and the growth of the cost."""
     results = benchmark("limits")
     shares, growth = results["shares"], results["growth"]
@@ -222,7 +207,7 @@ def limits() -> list[str]:
     return facts(rows)
 
 
-def precision() -> list[str]:
+def precision() -> str:
     """Errors at the smallest possible ridge, where rounding matters most."""
     results, seen = benchmark("accuracy"), set[tuple[str, str]]()
     ways = list(results["errors"][0]["ways"])
@@ -240,10 +225,10 @@ def precision() -> list[str]:
             shares = [f"{taken[way]:.2f}" for way in ways]
             lines.append([f"time, at {int(width):,} features", statistics, *shares, "", ""])
     headings = ["features", "G and Q in", *(f"β by a {way}" for way in ways), "scores, corrected"]
-    return markdown([*headings, "equal predictions"], lines, words=2).splitlines()
+    return markdown([*headings, "equal predictions"], lines, words=2)
 
 
-def gpu() -> list[str]:
+def gpu() -> str:
     """Learning and predicting on one GPU."""
     results = benchmark("gpu")
     share, again, error = results["share"], results["share_again"], results["error_of_gram"]
@@ -263,7 +248,7 @@ def gpu() -> list[str]:
     return facts(rows)
 
 
-def features() -> list[str]:
+def features() -> str:
     """The speed of a backbone against torch eager."""
     ratios = benchmark("features")["speed_up"]
     rows = {
@@ -273,7 +258,7 @@ def features() -> list[str]:
     return facts(rows)
 
 
-def predictors() -> list[str]:
+def predictors() -> str:
     """Sizes and accuracies of model files that can learn, that only predict, and that are rounded to eight bits."""
     lines = []
     for name, kinds in benchmark("predictors")["datasets"].items():
@@ -281,17 +266,17 @@ def predictors() -> list[str]:
             shares = [entry.get("accuracy"), entry.get("changed predictions")]
             cells = ["" if share is None else f"{100 * share:.2f}" for share in shares]
             lines.append([name, kind, f"{entry['bytes'] / 1e6:.2f}", *cells])
-    return markdown(["data", "file", "MB", "accuracy %", "other predictions %"], lines, words=2).splitlines()
+    return markdown(["data", "file", "MB", "accuracy %", "other predictions %"], lines, words=2)
 
 
-def facts(rows: dict[str, str]) -> list[str]:
-    return markdown(["measurement", "value"], rows.items()).splitlines()
+def facts(rows: dict[str, str]) -> str:
+    return markdown(["measurement", "value"], rows.items())
 
 
 IMAGES = [name for name, form in FORMS.items() if form.figures and name not in OWN]
 
 
-def image_commands() -> list[str]:
+def image_commands() -> str:
     """The command of every image benchmark of the paper, and its number of seeds."""
     rows = []
     for name in IMAGES:
@@ -301,7 +286,7 @@ def image_commands() -> list[str]:
         memory = next(f"{value:,}" for _, setting, value in parts[0].own if setting == "memory")
         rows.append([f"`if2net reproduce {name}`", sequences, backbones, state(name), memory])
     headings = ["command", "task sequences", "backbone", "results here", "exemplars, at most"]
-    return markdown(headings, rows, words=4).splitlines()
+    return markdown(headings, rows, words=4)
 
 
 def backbone(part: Part) -> str:
@@ -327,11 +312,11 @@ def sections_in(*names: str) -> list[Section]:
     return gathered([entry for name in names for entry in read(name, HERE / name)])
 
 
-def image_cifar() -> list[str]:
-    return FORMS["table-cifar"].head("table-cifar", sections_in("table-cifar")).splitlines()
+def image_cifar() -> str:
+    return FORMS["table-cifar"].head("table-cifar", sections_in("table-cifar"))
 
 
-def image_summary() -> list[str]:
+def image_summary() -> str:
     """ACC of all task sequences, with the number of trials of each method."""
     lines = []
     for place, line in enumerate(across(sections_in(*IMAGES)).splitlines()):
@@ -339,10 +324,10 @@ def image_summary() -> list[str]:
         tried = ("trials", "---:")[place] if place < 2 else trials("images", method.strip())
         tried = "" if tried == "0" else tried  # PCL, which is not compared on CIFAR
         lines.append(f"| {' | '.join(cell.strip() for cell in (method, exemplars, tried, *rest))} |")
-    return lines
+    return "\n".join(lines)
 
 
-def short_images() -> list[str]:
+def short_images() -> str:
     """IF2Net, the best method that the paper compares and the best analytic peer, for every task sequence."""
     rows = []
     for section in sections_in(*IMAGES):
@@ -352,10 +337,10 @@ def short_images() -> list[str]:
         cells = [f"{accuracy(summaries[name])}, {name}" for name in best]
         rows.append([title(section.scenario), accuracy(summaries["if2net"]), *cells])
     headings = ["task sequence", "IF2Net", "best method of the paper's comparison", "best analytic peer"]
-    return markdown(headings, rows, words=1).splitlines()
+    return markdown(headings, rows)
 
 
-def photographs() -> list[str]:
+def photographs() -> str:
     """ACC on features of the backbones alone, and with innate features beside them."""
     beside = {(parse_scenario(s.scenario).dataset, s.tasks): s for s in sections_in("photographs")}
     rows = []
@@ -366,12 +351,11 @@ def photographs() -> list[str]:
             for name in [*PEERS, "if2net"]:
                 own, joined = (next(e.summary for e in one.series if e.name == name) for one in (section, both))
                 rows.append([title(section.scenario), name, accuracy(own), accuracy(joined)])
-    return markdown(
-        ["task sequence", "method", "the backbone's features", "innate features beside them"], rows, words=2
-    ).splitlines()
+    headings = ["task sequence", "method", "the backbone's features", "innate features beside them"]
+    return markdown(headings, rows, words=2)
 
 
-def image_searches() -> list[str]:
+def image_searches() -> str:
     """Trials and best settings of the searches on images: method by method, one column per kind of features."""
     folders = {
         "CIFAR": "images",
@@ -387,10 +371,10 @@ def image_searches() -> list[str]:
         cells = [_search(path) if path.exists() else "" for path in paths]
         if any(cells):
             rows.append([method, *cells])
-    return markdown(["method", *folders], rows, words=1).splitlines()
+    return markdown(["method", *folders], rows)
 
 
-def three_tasks() -> list[str]:
+def three_tasks() -> str:
     """ACC on CIFAR-60/10 of the methods trained by gradients, after searches over three tasks and over ten."""
     folders = ("table-cifar-three-tasks", "table-cifar")
     three, ten = (results(f"{folder}/cifar100-60-10-held-out").summary for folder in folders)
@@ -399,42 +383,40 @@ def three_tasks() -> list[str]:
         difference = 100 * (ten[name]["acc_mean"] - summary["acc_mean"])
         rows.append([name, accuracy(summary), accuracy(ten[name]), f"{difference:+.2f}"])
     headings = ["method", "search over three tasks", "search over ten tasks", "difference"]
-    return markdown(headings, rows, words=1).splitlines()
+    return markdown(headings, rows)
 
 
 def _search(path: Path) -> str:
     """Return the number of trials, the best accuracy and its settings."""
-    search = json.loads(path.read_text())
+    search = content(path)
     best = max(search["tried"], key=lambda trial: trial.get("acc", 0))
     settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
     return f"{len(search['tried'])} trials: {100 * best['acc']:.2f} ({settings})"
 
 
-def image_figures() -> list[str]:
+def image_figures() -> str:
     """The figures of every benchmark, with the paper's figures."""
-    lines = []
+    parts = []
     for name in IMAGES:
-        sections = sections_in(name)
-        if not sections:
-            continue
-        words = [] if name == "table-cifar" else FORMS[name].head(name, sections).splitlines()
-        heading = "; ".join(title(section.scenario) for section in sections)
-        figures = [f"![{heading}: ACC of every method](../results/{name}/{file})" for file in FORMS[name].figures]
-        lines += [f"### {heading}", "", *words, *([""] if words else []), *figures, ""]
-    return lines
+        if sections := sections_in(name):
+            heading = "; ".join(title(section.scenario) for section in sections)
+            words = [] if name == "table-cifar" else [FORMS[name].head(name, sections)]
+            figures = [f"![{heading}: ACC of every method](../results/{name}/{file})" for file in FORMS[name].figures]
+            parts += [f"### {heading}", *words, "\n".join(figures)]
+    return "\n\n".join(parts) + "\n"
 
 
 def benchmark(name: str) -> dict[str, Any]:
-    return json.loads((ROOT / "benchmarks" / f"{name}.json").read_text())
+    return content(f"benchmarks/{name}.json")
 
 
 def accuracy(entry: dict[str, float]) -> str:
     return spread(100 * entry["acc_mean"], 100 * entry["acc_std"], 2, int(entry["runs"]))
 
 
-def novelty(kind: str) -> list[str]:
+def novelty(kind: str) -> str:
     """AUROC and false accepts of each score, and the shares that `unknown` rejects."""
-    by_pair = json.loads((HERE / "novelty/pairs.json").read_text())[kind]
+    by_pair = content("results/novelty/pairs.json")[kind]
     scores = ("novelty", "max-softmax", "energy", "Mahalanobis")
     rows = []
     for pair, entry in by_pair.items():
@@ -445,25 +427,25 @@ def novelty(kind: str) -> list[str]:
         rows.append([pair, *cells])
     rejected = ["known rejected at 1 / 5 / 10 %", "unknown rejected at 5 %"]
     headings = ["known, unknown", *scores, *(f"{score}, accepts" for score in scores), *rejected]
-    return markdown(headings, rows).splitlines()
+    return markdown(headings, rows)
 
 
-def novelty_weights() -> list[str]:
+def novelty_weights() -> str:
     """AUROC on the held-back pairs by the weight of the winner's score."""
-    by_pair = json.loads((HERE / "novelty/pairs.json").read_text())["held back"]
+    by_pair = content("results/novelty/pairs.json")["held back"]
     rows = [[pair, *(f"{auroc:.4f}" for auroc in entry["weights"].values())] for pair, entry in by_pair.items()]
     weights = next(iter(by_pair.values()))["weights"]
     means = [fmean(entry["weights"][weight] for entry in by_pair.values()) for weight in weights]
     rows.append(["mean", *(f"{mean:.4f}" for mean in means)])
-    return markdown(["known, unknown", *(f"weight {float(weight):g}" for weight in weights)], rows).splitlines()
+    return markdown(["known, unknown", *(f"weight {float(weight):g}" for weight in weights)], rows)
 
 
-TABLES: dict[str, Callable[[], list[str]]] = {
+TABLES: dict[str, Callable[[], str]] = {
     "protocols": protocols,
     "comparison": comparison,
-    "current": current,
-    "orders": orders,
-    "pairs": pairs,
+    "current": lambda: comparison(["none", "ewc", "mas", "ol-ewc", "si"], "agnostic-current"),
+    "orders": by_order.orders,
+    "pairs": by_order.alike,
     "rows": rows,
     "steps": steps,
     "recipe": recipe,
@@ -501,7 +483,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {
 
 
 def with_tables(text: str) -> str:
-    return MARKED.sub(lambda mark: "\n".join([mark[1].rstrip(), *TABLES[mark[2]](), mark[3]]), text)
+    return MARKED.sub(lambda mark: f"{mark[1]}{TABLES[mark[2]]()}\n{mark[3]}", text)
 
 
 if __name__ == "__main__":

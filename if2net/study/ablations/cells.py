@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -20,6 +21,7 @@ from if2net.progress import Show
 from if2net.study.bench.display import spread
 from if2net.study.bench.environment import Environment, environment, from_indices, to_indices
 from if2net.study.bench.loading import Loader
+from if2net.study.bench.metrics import deviation
 from if2net.study.bench.results import CHECKED, write_json
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.bench.workers import Job, results_of
@@ -149,6 +151,11 @@ class Bench:
         return self.scenario.stream(self.data, seed)[1]
 
 
+def first_of_each_class(task: Task, count: int) -> np.ndarray:
+    """The places of the first training samples of each class, `count` per class."""
+    return np.concatenate([np.flatnonzero(task.train_y == label)[:count] for label in task.classes])
+
+
 Measure = Callable[[str, int, Bench], list[Entry]]
 
 
@@ -211,7 +218,7 @@ def write_ablation(ablation: Ablation, results: Measurements, folder: Path) -> l
 
 def _spreads(runs: Sequence[Measurement]) -> dict[str, Spread]:
     columns = {key: [run.numbers[key] for run in runs] for key in runs[0].numbers}
-    return {key: Spread(fmean(values), stdev(values) if len(values) > 1 else 0.0) for key, values in columns.items()}
+    return {key: Spread(fmean(values), deviation(values)) for key, values in columns.items()}
 
 
 def _measure(

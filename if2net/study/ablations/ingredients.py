@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from if2net.config import Config
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements, first_of_each_class
 from if2net.study.ablations.readings import follow
 from if2net.study.bench.display import markdown
 from if2net.study.data import Task
@@ -53,8 +52,8 @@ def config_of(cell: str) -> Config:
 
 def fewer(task: Task) -> Task:
     """The task with at most PER_CLASS training samples per class."""
-    kept = np.concatenate([np.flatnonzero(task.train_y == label)[:PER_CLASS] for label in task.classes])
-    return Task(task.index, task.classes, task.train_X[kept], task.train_y[kept], task.test_X, task.test_y)
+    kept = first_of_each_class(task, PER_CLASS)
+    return replace(task, train_X=task.train_X[kept], train_y=task.train_y[kept])
 
 
 def table(results: Measurements) -> str:

@@ -8,14 +8,13 @@ import numpy as np
 
 from if2net.study.ablations.cases import CASES, Sizes, new_case
 from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.readings import REPRESENTATIONS
 from if2net.study.bench.display import markdown
 from if2net.study.methods import Method
 from if2net.study.report.charts import Chart, Line, line_chart
 
 SIZES = Sizes(epochs=10)
 SAMPLES = 2000  # m, per task
-# Representation → protocol. With one representation per task, the task must be known.
-REPRESENTATIONS = {"first": "agnostic", "per-task": "aware"}
 
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
@@ -24,10 +23,9 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
     samples = [task.train_X[:SAMPLES] for task in bench.stream(seed)]
     signs = [random.choice([-1, 1], size=len(X)) for X in samples]
     entries = []
-    for representation, protocol in REPRESENTATIONS.items():
-        if cell == "a" and representation == "per-task":
-            continue  # without a frozen layer, nothing depends on the protocol
-        method = new_case(cell, representation, bench.inputs, seed, bench.device, SIZES)
+    # Without a frozen layer, nothing depends on the protocol.
+    for protocol in ("agnostic",) if cell == "a" else ("agnostic", "aware"):
+        method = new_case(cell, REPRESENTATIONS[protocol], bench.inputs, seed, bench.device, SIZES)
         rows = fitted(method, samples, signs)
         sums = {f"after {count}": float(sum(row)) for count, row in enumerate(rows, start=1)}
         numbers = {**sums, "newest": fmean(row[-1] for row in rows)}

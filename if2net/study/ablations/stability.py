@@ -11,6 +11,7 @@ from if2net.config import Config
 from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
 from if2net.study.bench import metrics
 from if2net.study.bench.display import markdown
+from if2net.study.bench.protocol import at_once
 from if2net.study.data import Task
 from if2net.study.methods.if2net import IF2NetMethod
 from if2net.study.report.charts import Chart, Line, line_chart
@@ -34,7 +35,9 @@ def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
     R: list[list[float]] = []
     for learned, task in enumerate(tasks, start=1):
         method.learn(task.train_X, task.train_y)
-        R.append(_accuracies(method, tasks[:learned]))
+        seen = tasks[:learned]
+        answers = at_once(method, seen)  # hundreds of small batches would take long
+        R.append([float((own == old.test_y).mean()) for own, old in zip(answers, seen, strict=True)])
     numbers = {"acc": metrics.acc(R), "bwt": metrics.bwt(R), "free": method.net.free_share()}
     return [Entry("agnostic", numbers)]
 
@@ -53,14 +56,6 @@ def pieces(tasks: Sequence[Task], count: int) -> list[Task]:
         for turn in range(rounds)
         for task, parts in zip(tasks, cut, strict=True)
     ]
-
-
-def _accuracies(method: IF2NetMethod, tasks: Sequence[Task]) -> list[float]:
-    """The accuracy on each task. All predictions are made at once, since hundreds of small batches take long."""
-    predicted = method.predict(np.concatenate([task.test_X for task in tasks]))
-    right = predicted == np.concatenate([task.test_y for task in tasks])
-    ends = np.cumsum([len(task.test_y) for task in tasks])[:-1]
-    return [float(part.mean()) for part in np.split(right, ends)]
 
 
 def table(results: Measurements) -> str:

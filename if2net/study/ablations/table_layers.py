@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, UntypedStorage
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from if2net.study.ablations.cases import CASES, Sizes, new_case
 from if2net.study.ablations.cells import BESIDE, Ablation, Bench, Entry, Measurements
-from if2net.study.ablations.peak_memory import PeakMemory
 from if2net.study.ablations.readings import READINGS, REPRESENTATIONS, follow, measured
 from if2net.study.bench.display import markdown
 from if2net.study.bench.paper import paper_figures
@@ -44,6 +49,41 @@ def memory_of(method: Method, tasks: Sequence[Task]) -> dict[str, float]:
     with PeakMemory() as memory:
         method.learn(tasks[-1].train_X, tasks[-1].train_y)
     return {"memory": memory.peak / 1e6, "kept": method.costs().state_bytes / 1e6}
+
+
+class PeakMemory(TorchDispatchMode):
+    """Count the storage of every input and output of an operation until it is freed.
+
+    Its peak is the number of CUDA's allocator, also for a CPU.
+
+    >>> import torch
+    >>> with PeakMemory() as memory:
+    ...     a = torch.ones(1000)          # 4,000 bytes
+    ...     b = a + 1                     # 4,000 more
+    ...     del a, b
+    ...     c = torch.ones(500)
+    >>> memory.peak
+    8000
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alive: dict[int, int] = {}
+        self.peak = 0
+
+    def __torch_dispatch__(self, function: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        outputs = function(*args, **(kwargs or {}))
+        for leaf in tree_leaves((args, kwargs, outputs)):
+            if isinstance(leaf, Tensor):
+                self._count(leaf.untyped_storage())
+        return outputs
+
+    def _count(self, storage: UntypedStorage) -> None:
+        place = storage._cdata
+        if place not in self.alive:
+            self.alive[place] = storage.nbytes()
+            self.peak = max(self.peak, sum(self.alive.values()))
+            weakref.finalize(storage, self.alive.pop, place)
 
 
 def table(results: Measurements) -> str:

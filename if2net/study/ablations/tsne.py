@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from if2net.learner import IF2Net
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements, first_of_each_class
+from if2net.study.ablations.readings import REPRESENTATIONS
 from if2net.study.bench.display import markdown
 from if2net.study.data import Task
 from if2net.study.report.charts import Chart, panel_chart
@@ -17,18 +18,18 @@ PER_CLASS = 100
 NEIGHBOURS = 10
 ITERATIONS = 1000  # of t-SNE
 TASKS = 5
-# Protocol → representation: one tweak per task, as in the paper; or that of the first task, which needs no task.
-REPRESENTATIONS = {"aware": "per-task", "agnostic": "first"}
+PROTOCOLS = ("aware", "agnostic")  # one tweak per task, as in the paper; that of the first task, which needs no task
 
 
 def run(cell: str, seed: int, bench: Bench) -> list[Entry]:
     """Measure the neighbours of some training samples in FC3, and place the samples in the plane."""
     protocol, _, count = cell.partition(", tasks 1 to ")
     tasks = bench.stream(seed)[: int(count)]
-    chosen = [_few(task) for task in tasks]
-    rows = np.concatenate([task.train_X[few] for task, few in zip(tasks, chosen, strict=True)])
-    if protocol in REPRESENTATIONS:
-        rows = _represented(tasks, chosen, REPRESENTATIONS[protocol], seed, bench)
+    chosen = [first_of_each_class(task, PER_CLASS) for task in tasks]
+    samples = [task.train_X[few] for task, few in zip(tasks, chosen, strict=True)]
+    if protocol in PROTOCOLS:
+        samples = _represented(tasks, samples, REPRESENTATIONS[protocol], seed, bench)
+    rows = np.concatenate(samples)
     labels = np.concatenate([task.train_y[few] for task, few in zip(tasks, chosen, strict=True)])
     numbers = np.repeat([task.index for task in tasks], [len(few) for few in chosen])
     neighbours = {"same_class": shared(rows, labels), "same_task": shared(rows, numbers)}
@@ -43,18 +44,13 @@ def shared(rows: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(labels[near] == labels[:, None]))
 
 
-def _few(task: Task) -> np.ndarray:
-    return np.concatenate([np.flatnonzero(task.train_y == label)[:PER_CLASS] for label in task.classes])
-
-
 def _represented(
-    tasks: Sequence[Task], chosen: Sequence[np.ndarray], representation: str, seed: int, bench: Bench
-) -> np.ndarray:
+    tasks: Sequence[Task], samples: Sequence[np.ndarray], representation: str, seed: int, bench: Bench
+) -> list[np.ndarray]:
     net = IF2Net(encoder="paper", layers=LAYERS, representation=representation, seed=seed, device=str(bench.device))
     for task in tasks:
         net.learn(task.train_X, task.train_y)
-    layers = [net.represent(task.train_X[few], task=task.index) for task, few in zip(tasks, chosen, strict=True)]
-    return np.concatenate([V.cpu().numpy() for V in layers])
+    return [net.represent(X, task=task.index).cpu().numpy() for task, X in zip(tasks, samples, strict=True)]
 
 
 def _plane(rows: np.ndarray, seed: int) -> np.ndarray:
@@ -79,9 +75,7 @@ def table(results: Measurements) -> str:
 def figure(results: Measurements) -> Chart:
     """Draw raw samples, then one column per task: above with a tweak for each task, below with the first one's."""
     runs = {run.cell: run for run in reversed(results.runs)}  # the first seed is shown
-    rows = [
-        [runs[f"{protocol}, tasks 1 to {count}"] for count in range(1, TASKS + 1)] for protocol in REPRESENTATIONS
-    ]
+    rows = [[runs[f"{protocol}, tasks 1 to {count}"] for count in range(1, TASKS + 1)] for protocol in PROTOCOLS]
     raw = runs[CELLS[0]]
     panels = [
         [(run.cell, run.lists["points"], run.lists["labels"]) for run in row] for row in ([raw, *rows[0]], rows[1])
@@ -93,7 +87,7 @@ def figure(results: Measurements) -> Chart:
 
 CELLS = (
     f"raw, tasks 1 to {TASKS}",
-    *(f"{protocol}, tasks 1 to {count}" for protocol in REPRESENTATIONS for count in range(1, TASKS + 1)),
+    *(f"{protocol}, tasks 1 to {count}" for protocol in PROTOCOLS for count in range(1, TASKS + 1)),
 )
 ABLATION = Ablation(
     "figure-tsne", "t-SNE of raw samples and of FC3 after each task", CELLS, run, table, figure, runs=1

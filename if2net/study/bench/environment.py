@@ -33,7 +33,7 @@ def environment(device: str) -> Environment:
         "platform": f"{platform.system()} {platform.machine()}",
         "processor": processor(),
         "threads": torch.get_num_threads(),
-        "device": device_name(device),
+        "device": torch.cuda.get_device_name() if device.startswith("cuda") else "cpu",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": _commit(Path(__file__).parents[3]),
     }
@@ -47,11 +47,6 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "not known"
-
-
-def device_name(device: str) -> str:
-    """Return the name of the GPU, or cpu."""
-    return torch.cuda.get_device_name() if device.startswith("cuda") else "cpu"
 
 
 def distinct(environments: Iterable[Environment]) -> list[Environment]:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from if2net.config import Config
+from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.search import Space
@@ -37,7 +38,7 @@ def searched(
 
 
 def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
-    """Return settings that give IF2Net the innate encoder for pictures, unless the user chooses an encoder.
+    """Return settings that give IF2Net the innate encoder for pictures, unless the user chooses a dense encoder.
 
     The list is empty if the rows are not pixels, or if the protocol needs the paper's layers.
 
@@ -46,10 +47,13 @@ def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
     [('if2net', 'encoder', 'innate'), ('if2net', 'image_shape', '28x28')]
     >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [(None, "encoder", "wide")])
     []
+    >>> for_pictures(parse_scenario("mnist-10/5"), "agnostic", [(None, "encoder", "innate-large")])
+    [('if2net', 'encoder', 'innate'), ('if2net', 'image_shape', '28x28')]
     """
     source = DATASETS.get(scenario.dataset) if scenario.backbone is None else None
     dense = {"encoder", *Config().encoder_overrides()} - {"width"}  # settings that the innate encoder does not have
-    chosen = any(setting in dense and method in (None, "if2net") for method, setting, _ in given)
+    own = [(setting, value) for method, setting, value in given if method in (None, "if2net")]
+    chosen = any(setting in dense and str(value) not in INNATE for setting, value in own)
     if source is None or source.image_shape is None or protocol != "agnostic" or chosen:
         return []
     return [("if2net", "encoder", "innate"), ("if2net", "image_shape", source.image_shape)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from if2net.progress import Show
 from if2net.study.data import Dataset, ImageDataset, Scenario, load_dataset, load_images
 from if2net.study.data.image_files import Files
 from if2net.study.pretraining import per_seed
+from if2net.study.pretraining.preparation import Device, Folder
 
 LeftOut = dict[Path, str]  # image → why it cannot be used
 KEPT = 2  # data sets in memory at a time
@@ -29,7 +29,7 @@ class Loader:
         self._recent: dict[tuple[Scenario, int], Dataset] = {}
 
     def load(
-        self, scenario: Scenario, seed: int = 0, *, device: torch.device | str | None = None, show: Show | None = None
+        self, scenario: Scenario, seed: int = 0, *, device: Device | None = None, show: Show | None = None
     ) -> Dataset:
         """Return the data set of a scenario. Most streams that differ only in the number of tasks share it."""
         key = per_seed.key(scenario, seed)
@@ -43,10 +43,10 @@ class Loader:
 
 def load_rows(
     scenario: Scenario,
-    folder: str | os.PathLike[str] | None = None,
+    folder: Folder = None,
     seed: int = 0,
     *,
-    device: torch.device | str | None = None,
+    device: Device | None = None,
     show: Show | None = None,
 ) -> tuple[Dataset, LeftOut]:
     """Load the data set of a scenario: a table, or the features of its images.
@@ -60,12 +60,12 @@ def load_rows(
         return data, {}
     images = scenario_images(scenario, folder)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    scenario = per_seed.resolved(scenario, seed, folder, device=device)
+    scenario = per_seed.prepare(scenario, seed, folder, device=device).scenario
     extractor = load_extractor(str(scenario.backbone), device)
     return image_rows(images, extractor, unseen(images, extractor, scenario.classes), show)
 
 
-def scenario_images(scenario: Scenario, folder: str | os.PathLike[str] | None = None) -> ImageDataset:
+def scenario_images(scenario: Scenario, folder: Folder = None) -> ImageDataset:
     """Return the images of a scenario, which must have enough classes."""
     images = load_images(scenario.dataset, folder)
     scenario.check_classes(len(images.classes))

@@ -7,7 +7,7 @@ tasks have not been learned yet. All metrics are fractions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
+from statistics import fmean, stdev
 
 Matrix = Sequence[Sequence[float]]  # row i has the accuracies on tasks 0 to i
 
@@ -79,3 +79,8 @@ def curve(R: Matrix) -> list[float]:
     [1.0, 0.7]
     """
     return [fmean(row) for row in check(R)]
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation over the seeds; 0 for one seed."""
+    return stdev(values) if len(values) > 1 else 0.0

@@ -54,7 +54,7 @@ def confusion(method: Method, tasks: Sequence[Task], protocol: str, variant: str
 def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: str) -> list[np.ndarray]:
     """Return the predicted classes for the test samples of each of these tasks."""
     if variant == "tasks mixed":
-        return _mixed(method, tasks)
+        return at_once(method, tasks, transductive=True)
     if protocol == "aware":
         return [
             method.predict(task.test_X, task=place, classes=None if variant == AMONG_ALL else task.classes)
@@ -63,7 +63,8 @@ def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: s
     return [method.predict(task.test_X, transductive=protocol == "transductive") for task in tasks]
 
 
-def _mixed(method: Method, tasks: Sequence[Task]) -> list[np.ndarray]:
+def at_once(method: Method, tasks: Sequence[Task], *, transductive: bool = False) -> list[np.ndarray]:
+    """Return the same, predicted as one batch with the samples of all tasks."""
     everything = np.concatenate([task.test_X for task in tasks])
     ends = np.cumsum([len(task.test_y) for task in tasks])[:-1]
-    return np.split(method.predict(everything, transductive=True), ends)
+    return np.split(method.predict(everything, transductive=transductive), ends)

@@ -25,7 +25,7 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from reprlib import repr as shortened
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
@@ -139,25 +139,11 @@ class Run:
     def device(self) -> str:
         return str(self.environment["device"])
 
-    @cached_property
-    def acc(self) -> float:
-        return metrics.acc(self.R)
-
-    @cached_property
-    def bwt(self) -> float:
-        return metrics.bwt(self.R)
-
-    @cached_property
-    def fwt(self) -> float:
-        return metrics.fwt(self.R, self.independent)
-
-    @cached_property
-    def average_incremental(self) -> float:
-        return metrics.average_incremental(self.R)
-
-    @cached_property
-    def forgetting(self) -> float:
-        return metrics.forgetting(self.R)
+    acc = cached_property(lambda run: metrics.acc(run.R))
+    bwt = cached_property(lambda run: metrics.bwt(run.R))
+    fwt = cached_property(lambda run: metrics.fwt(run.R, run.independent))
+    average_incremental = cached_property(lambda run: metrics.average_incremental(run.R))
+    forgetting = cached_property(lambda run: metrics.forgetting(run.R))
 
     @cached_property
     def counts(self) -> np.ndarray | None:
@@ -358,7 +344,7 @@ def _summary(runs: Sequence[Run]) -> dict[str, float]:
     for key in SUMMARISED:
         values = [getattr(run, key) for run in runs]
         entry[f"{key}_mean"] = fmean(values)
-        entry[f"{key}_std"] = stdev(values) if len(values) > 1 else 0.0
+        entry[f"{key}_std"] = metrics.deviation(values)
     entry["learn_seconds_mean"] = fmean(run.seconds.learn for run in runs)
     for key in ("state_bytes", "exemplars", "parameters"):
         entry[key] = max(getattr(run, key) for run in runs)

@@ -21,7 +21,7 @@ from if2net.study.bench.results import Results, Run, backbones, write_json
 from if2net.study.bench.stream import Plan, ShowStep, checkpoint_path, finished_runs
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset
-from if2net.study.pretraining.per_seed import is_per_seed, resolved
+from if2net.study.pretraining.per_seed import is_per_seed, prepare
 
 LONGEST_NAME = 255  # bytes, the limit of most file systems
 ADVICE = "choose another folder"  # for one that cannot be created
@@ -159,7 +159,7 @@ def _is_beginning(plan: Plan, folder: Path) -> bool:
 
 
 def _current_backbone(plan: Plan, folder: Path | None, seed: int) -> str:
-    ready = resolved(plan.scenario, seed, folder, device=plan.device)
+    ready = prepare(plan.scenario, seed, folder, device=plan.device).scenario
     return load_extractor(str(ready.backbone), plan.device).identity
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.loading import Loader
 from if2net.study.bench.protocol import PROTOCOLS
 from if2net.study.bench.results import write_json
-from if2net.study.bench.settings import Given, resolve
+from if2net.study.bench.settings import Setting, resolve
 from if2net.study.bench.stream import Plan, ShowStep, learn_stream
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset, Scenario
@@ -54,10 +54,9 @@ class Search:
     scenario: str
     protocol: str
     method: str
-    fixed: Given
+    fixed: Sequence[Setting]
     tried: list[Trial]
     environment: Environment
-    seed: int = SEARCH_SEED
     tasks: int | None = None  # the number of first tasks that were learned; None for all tasks of a grid
 
     @property
@@ -75,7 +74,7 @@ class Search:
     def write(self, path: Path) -> None:
         """Write all trials as JSON."""
         head: dict[str, Any] = {"scenario": self.scenario, "protocol": self.protocol, "method": self.method}
-        head |= {"seed": self.seed, "environment": self.environment}
+        head |= {"seed": SEARCH_SEED, "environment": self.environment}
         head |= {"tasks": self.tasks} if self.tasks else {}
         fixed = [list(setting) for setting in self.fixed]
         tried = [trial.as_dict() for trial in self.tried]
@@ -105,7 +104,7 @@ def search(
     grid: Grid,
     *,
     protocol: str = "agnostic",
-    fixed: Given | None = None,
+    fixed: Sequence[Setting] = (),
     device: str = "cpu",
     jobs: int = 1,
     show: Callable[[Trial], None] | None = None,
@@ -116,9 +115,9 @@ def search(
     """
     scenario = for_search(scenario)  # any backbone will do, since the stream is not reported
     planned = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    plans = [trial_plan(scenario, method, settings, protocol, fixed, device) for settings in planned]
-    tried = _try(plans, planned, loader, jobs, show)
-    finished = Search(scenario.name, protocol, method, list(fixed or []), tried, environment(device))
+    plan = Plan(scenario, {}, (SEARCH_SEED,), protocol, device, validation=True)
+    tried = _try(plan, method, planned, fixed, loader, jobs, show)
+    finished = Search(scenario.name, protocol, method, fixed, tried, environment(device))
     _ = finished.best  # raises an error if no trial succeeded
     return finished
 
@@ -129,8 +128,7 @@ def explore(
     method: str,
     space: Space,
     *,
-    fixed: Given | None = None,
-    trials: int = TRIALS,
+    fixed: Sequence[Setting] = (),
     tasks: int = FIRST_TASKS,
     device: str = "cpu",
     jobs: int = 1,
@@ -142,11 +140,11 @@ def explore(
     """
     check_tasks(scenario, tasks)
     scenario, tried = for_search(scenario), list[Trial]()
-    while planned := proposals(method, space, tried, fixed, trials):
-        plans = [trial_plan(scenario, method, values, "agnostic", fixed, device, tasks) for values in planned]
-        tried += _try(plans, planned, loader, jobs, show)
+    plan = Plan(scenario, {}, (SEARCH_SEED,), device=device, validation=True, first=tasks)
+    while planned := proposals(method, space, tried, fixed):
+        tried += _try(plan, method, planned, fixed, loader, jobs, show)
     machine = environment(device)
-    return Search(scenario.name, "agnostic", method, list(fixed or []), tried, machine, tasks=tasks)
+    return Search(scenario.name, "agnostic", method, fixed, tried, machine, tasks=tasks)
 
 
 def check_tasks(scenario: Scenario, tasks: int) -> None:
@@ -154,12 +152,10 @@ def check_tasks(scenario: Scenario, tasks: int) -> None:
         raise ConfigurationError(f"A search on {scenario.name} learns 1 to {scenario.tasks} tasks, not {tasks}.")
 
 
-def proposals(
-    method: str, space: Space, tried: list[Trial], fixed: Given | None = None, trials: int = TRIALS
-) -> list[dict[str, str]]:
+def proposals(method: str, space: Space, tried: list[Trial], fixed: Sequence[Setting] = ()) -> list[dict[str, str]]:
     """Return the next settings to try: untried neighbours of the best so far, then points further away.
 
-    Points further away are proposed only until there are `trials`; neighbours until there are twice as many.
+    Points further away are proposed only until there are TRIALS trials; neighbours until there are twice as many.
 
     >>> proposals("slda", {"shrinkage": [0.01, 10]}, [])
     [{'shrinkage': '0.01'}]
@@ -178,7 +174,7 @@ def proposals(
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     for steps, ring in itertools.groupby(sorted(points, key=distance), key=distance):
         if fresh := [point for point in ring if point not in seen and _is_possible(method, point, fixed)]:
-            return fresh if steps == 1 and len(tried) < 2 * trials else fresh[: max(0, trials - len(tried))]
+            return fresh if steps == 1 and len(tried) < 2 * TRIALS else fresh[: max(0, TRIALS - len(tried))]
     return []
 
 
@@ -202,38 +198,31 @@ def _steps(axis: list[str], values: list[Any], one: str, other: str) -> int:
     return min(apart, 1) if isinstance(values[0], str) else apart
 
 
-def _is_possible(method: str, settings: dict[str, str], fixed: Given | None) -> bool:
+def _is_possible(method: str, settings: dict[str, str], fixed: Sequence[Setting]) -> bool:
     try:
-        resolve([method], "agnostic", [*(fixed or []), *((None, key, value) for key, value in settings.items())])
+        _resolved(method, settings, "agnostic", fixed)
     except ConfigurationError:  # the ladder ends here
         return False
     return True
 
 
-def trial_plan(
-    scenario: Scenario,
-    method: str,
-    settings: dict[str, str],
-    protocol: str,
-    fixed: Given | None,
-    device: str,
-    first: int | None = None,
-) -> Plan:
-    """Return the plan of one trial, on held-back training data of the stream for searches."""
-    given: Given = [*(fixed or []), *((None, key, value) for key, value in settings.items())]
-    resolved = resolve([method], protocol, given)
-    return Plan(scenario, resolved, (SEARCH_SEED,), protocol, device, validation=True, first=first)
+def _resolved(method: str, settings: dict[str, str], protocol: str, fixed: Sequence[Setting]) -> dict[str, Any]:
+    return resolve([method], protocol, [*fixed, *((None, key, value) for key, value in settings.items())])
 
 
 def _try(
-    plans: list[Plan],
+    plan: Plan,
+    method: str,
     planned: list[dict[str, str]],
+    fixed: Sequence[Setting],
     loader: Loader,
     jobs: int,
     show: Callable[[Trial], None] | None,
 ) -> list[Trial]:
+    """Run one trial per settings, with the plan of the search except for its settings."""
     tried = [Trial(settings) for settings in planned]
-    work = [Job(plan, None, next(iter(plan.settings)), SEARCH_SEED) for plan in plans]
+    resolved = [_resolved(method, settings, plan.protocol, fixed) for settings in planned]
+    work = [Job(replace(plan, settings=settings), None, method, SEARCH_SEED) for settings in resolved]
     for place, outcome in results_of(attempt, work, loader, jobs):
         tried[place] = replace(outcome, settings=planned[place])
         if show is not None:

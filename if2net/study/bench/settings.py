@@ -13,7 +13,8 @@ from if2net.errors import ConfigurationError, check_once, unknown
 from if2net.files import read_bytes
 from if2net.study.methods import METHODS
 
-Given = list[tuple[str | None, str, Any]]  # method (None: all that have the key), key and value
+Setting = tuple[str | None, str, Any]  # method (None: all that have the key), key and value
+Given = list[Setting]
 
 
 def resolve(methods: Iterable[str], protocol: str, given: Given) -> dict[str, Any]:

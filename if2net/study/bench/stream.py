@@ -59,7 +59,6 @@ class Step:
     task: int
     tasks: int
     accuracy: float  # on all tasks seen so far
-    scenario: str = ""
 
 
 ShowStep = Callable[[Step], None]
@@ -103,7 +102,7 @@ def learn_stream(
             saved = time.monotonic()
         if show is not None:
             last = next(iter(stream.rows.values()))[-1]
-            show(Step(name, seed, task.index, len(tasks), sum(last) / len(last), plan.scenario.name))
+            show(Step(name, seed, task.index, len(tasks), sum(last) / len(last)))
     return stream
 
 
@@ -114,7 +113,7 @@ def finished_runs(
     made_in = environment(plan.device)
     stream = learn_stream(plan, data, name, seed, out, show)
     independent = _independent(plan, stream, name, seed)
-    costs = stream.method.costs()
+    costs = asdict(stream.method.costs())
     return [
         Run(
             method=name,
@@ -124,12 +123,10 @@ def finished_runs(
             R=rows,
             independent=independent[variant],
             seconds=Seconds(**stream.seconds),
-            state_bytes=costs.state_bytes,
-            exemplars=costs.exemplars,
-            parameters=costs.parameters,
             environment=made_in,
             confusion=pack(confusion(stream.method, stream.tasks, plan.protocol, variant)),
             backbone=Backbone(**stream.backbone) if stream.backbone else None,  # type: ignore[arg-type]
+            **costs,
         )
         for variant, rows in stream.rows.items()
     ]

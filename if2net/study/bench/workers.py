@@ -7,9 +7,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import torch
@@ -55,52 +55,45 @@ def trains_a_network(method: str) -> bool:
 Work = Callable[[Plan, Dataset, str, int, Path | None, ShowStep | None], Outcome]
 
 
-class Workers:
-    """A pool of processes that send their steps over a queue, so that one process shows the progress."""
+@contextmanager
+def workers(count: int, folder: Path | None, show: ShowStep | None) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool of processes that send their steps over a queue, so that this process shows the progress."""
+    context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
+    steps = context.SimpleQueue()
+    threads = max(1, (os.cpu_count() or 1) // count)
+    pool = ProcessPoolExecutor(count, context, _start, (steps, folder, threads))
+    listener = threading.Thread(target=_show_steps, args=(steps, show), daemon=True)
+    listener.start()
+    try:
+        yield pool
+    except BaseException:  # unfinished streams continue from their checkpoints
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        steps.put(None)
+        listener.join()
 
-    def __init__(self, count: int, folder: Path | None, show: ShowStep | None) -> None:
-        context = multiprocessing.get_context("spawn")  # CUDA does not survive a fork
-        self.steps = context.SimpleQueue()
-        threads = max(1, (os.cpu_count() or 1) // count)
-        self.pool = ProcessPoolExecutor(count, context, _start, (self.steps, folder, threads))
-        self.listener = threading.Thread(target=self._listen, args=(show,), daemon=True)
 
-    def __enter__(self) -> Workers:
-        self.listener.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is not None:  # unfinished streams continue from their checkpoints
-            for process in multiprocessing.active_children():
-                process.terminate()
-        self.pool.shutdown(cancel_futures=True)
-        self.steps.put(None)
-        self.listener.join()
-
-    def results(self, work: Work[Outcome], jobs: list[Job]) -> Iterator[tuple[int, Outcome]]:
-        """Yield the place of each job in the list and its outcome, in the order of finishing."""
-        futures = {self.pool.submit(_do, work, job): place for place, job in enumerate(jobs)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-
-    def _listen(self, show: ShowStep | None) -> None:
-        while (step := self.steps.get()) is not None:
-            if show is not None:
-                show(step)
+def _show_steps(steps: Any, show: ShowStep | None) -> None:
+    while (step := steps.get()) is not None:
+        if show is not None:
+            show(step)
 
 
 def results_of(
     work: Work[Outcome], jobs: list[Job], loader: Loader, processes: int = 1, show: ShowStep | None = None
 ) -> Iterator[tuple[int, Outcome]]:
-    """Yield the place of each job and its outcome, computed in this process or in several."""
+    """Yield the place of each job in the list and its outcome, computed in this process or in several."""
     if processes == 1 or len(jobs) < 2:
         for place, job in enumerate(jobs):
             yield place, work(job.plan, _data(loader, job), job.method, job.seed, job.out, show)
         return
-    with Workers(min(processes, len(jobs)), loader.folder, show) as workers:
-        yield from workers.results(work, jobs)
+    with workers(min(processes, len(jobs)), loader.folder, show) as pool:
+        futures = {pool.submit(_do, work, job): place for place, job in enumerate(jobs)}
+        for future in as_completed(futures):
+            yield futures[future], future.result()
 
 
 def _data(loader: Loader, job: Job) -> Dataset:

@@ -16,7 +16,6 @@ from if2net.study.commands.options import DataOption
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from if2net.errors import IF2NetError
     from if2net.images.extractor import Extractor
     from if2net.study.bench.loading import Loader
     from if2net.study.data import ImageDataset, Scenario
@@ -120,6 +119,8 @@ def prepare_rows(
     scenario: Scenario, loader: Loader, device: str, console: Console, seeds: Iterable[int]
 ) -> dict[Path, str]:
     """Load the rows of a scenario for these seeds with progress; return the images left out, with the reasons."""
+    from if2net.images.backbones import registry
+    from if2net.progress import progress
     from if2net.study.bench.loading import scenario_images
     from if2net.study.data.image_datasets import IMAGE_DATASETS
     from if2net.study.pretraining import per_seed
@@ -134,30 +135,19 @@ def prepare_rows(
     left_out: dict[Path, str] = {}
     for seed in seeds if own_backbones else [0]:
         prepared = _prepare_backbone(scenario, seed, loader.folder, device, console)
-        _compute_features(scenario, seed, loader, device, console)
+        with progress("features", console) as show:
+            loader.load(scenario, seed, device=device, show=show)
         left_out |= prepared.left_out
     source = IMAGE_DATASETS.get(scenario.dataset)
-    if source is not None and source.of_imagenet and not _knows_its_classes(str(prepared.scenario.backbone)):
+    backbone, _ = registry.split(str(prepared.scenario.backbone))
+    # The file of a backbone lists the classes that it has seen, and they are never tested.
+    may_have_seen = backbone != "pixels" and not backbone.endswith(".if2")
+    if source is not None and source.of_imagenet and may_have_seen:
         console.print(
             f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "
             "Say so beside these numbers."
         )
     return left_out | loader.left_out
-
-
-def _compute_features(scenario: Scenario, seed: int, loader: Loader, device: str, console: Console) -> None:
-    from if2net.progress import progress
-
-    with progress("features", console) as show:
-        loader.load(scenario, seed, device=device, show=show)
-
-
-def _knows_its_classes(backbone: str) -> bool:
-    """Return whether the classes that a backbone has seen are known: its file lists them, or it has seen none."""
-    from if2net.images.backbones import registry
-
-    name, _ = registry.split(backbone)
-    return name == "pixels" or name.endswith(".if2")
 
 
 def _prepare_backbone(scenario: Scenario, seed: int, data: Path | None, device: str, console: Console) -> Prepared:
@@ -172,10 +162,10 @@ def _images(
     text: str, data: Path | None, backbone: str | None
 ) -> tuple[ImageDataset | list[Path], Scenario | None, dict[Path, str]]:
     """Return a data set or the images of a folder, the scenario if the text is one, and files that were left out."""
-    from if2net.errors import InputError
+    from if2net.errors import ConfigurationError, InputError, unknown
     from if2net.images.folders import images_under, unknown_under
     from if2net.study.bench.loading import scenario_images
-    from if2net.study.data import DATASETS, is_image_dataset, load_images, parse_scenario
+    from if2net.study.data import DATASETS, IMAGE_DATASETS, is_image_dataset, load_images, parse_scenario
     from if2net.study.data.scenario import is_scenario
     from if2net.study.pretraining import per_seed
 
@@ -193,19 +183,12 @@ def _images(
         images = scenario_images(scenario, data)
         return images, scenario, images.left_out
     if not is_image_dataset(text):
-        raise _unknown_images(text)
+        raise ConfigurationError(
+            f"{unknown('image data set', text, IMAGE_DATASETS)} Nor is there a folder {text}. "
+            "A scenario is written DATASET-CLASSES/TASKS."
+        )
     images = load_images(text, data)
     return images, None, images.left_out
-
-
-def _unknown_images(text: str) -> IF2NetError:
-    from if2net.errors import ConfigurationError, unknown
-    from if2net.study.data import IMAGE_DATASETS
-
-    return ConfigurationError(
-        f"{unknown('image data set', text, IMAGE_DATASETS)} Nor is there a folder {text}. "
-        "A scenario is written DATASET-CLASSES/TASKS."
-    )
 
 
 def _paths(files: ImageDataset | list[Path], scenario: Scenario | None, extractor: Extractor) -> list[Path]:

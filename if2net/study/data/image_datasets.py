@@ -8,10 +8,9 @@ from pathlib import Path
 
 from if2net.errors import ConfigurationError, IF2NetError, InputError, unknown
 from if2net.study.data import hub, layouts
-from if2net.study.data.cifar import cifar_binary
-from if2net.study.data.datasets import DATASETS, data_folder
+from if2net.study.data.datasets import DATASETS, data_folder, named_folders
 from if2net.study.data.image_files import ImageDataset
-from if2net.study.data.unpacked import unpacked
+from if2net.study.data.unpacked import cifar_binary, unpacked
 
 FOLDER = "folder:"
 HUB = "hub:"
@@ -50,11 +49,9 @@ def load_images(name: str, folder: str | os.PathLike[str] | None = None) -> Imag
         return unpacked(name, None if folder is None else Path(folder))
     if name not in IMAGE_DATASETS:
         raise unknown("image data set", name, IMAGE_DATASETS)
-    source, chosen = IMAGE_DATASETS[name], data_folder(folder)
-    for candidate in [chosen / name, chosen] if chosen else []:
-        # A folder with another name holds another data set.
-        named = candidate.name == name and candidate.is_dir()
-        if named and (images := _read(name, source, candidate)) is not None:
+    source = IMAGE_DATASETS[name]
+    for candidate in named_folders(name, data_folder(folder)):
+        if candidate.is_dir() and (images := _read(name, source, candidate)) is not None:
             return images
     if source.hub_name is not None and hub.is_installed():
         return hub.download(name, source.hub_name)

@@ -10,8 +10,7 @@ from torch import Tensor
 from if2net.decision.projector import RecursiveProjector
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import ConfigurationError, NumericalError
-from if2net.study.methods.common.discriminants import Linear
-from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
+from if2net.study.methods.common.statistical import Linear, Statistical, StatisticalSettings
 
 
 @dataclass(frozen=True)

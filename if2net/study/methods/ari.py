@@ -71,15 +71,12 @@ class ARI(Replay):
     summary = "replay; one network per task from each batch, trained against attacks and fused"
     Settings = ARISettings
     graph_safe = True
+    network_type = GatedNetwork
     network: GatedNetwork
 
     def __init__(self, inputs: int, seed: int, device: torch.device, settings: ARISettings) -> None:
         super().__init__(inputs, seed, device, settings)
         self.state["task"] = torch.empty(0, dtype=torch.int64, device=device)  # the task of each class
-
-    def build(self, classes: int) -> Network:
-        generator = torch.Generator().manual_seed(self.seed)
-        return GatedNetwork(self.inputs, classes, self.settings.hidden, self.settings.depth, generator)
 
     def begin(self, X: Tensor, y: Tensor) -> None:
         new = torch.full((self.network.classes - self.old_classes,), self.tasks, device=self.device)

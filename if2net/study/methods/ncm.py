@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.study.methods.common.discriminants import Linear, class_means, nearest_mean
-from if2net.study.methods.common.statistical import Statistical
+from if2net.study.methods.common.statistical import Linear, Statistical, class_means
 
 
 class NearestClassMean(Statistical):
@@ -17,4 +16,6 @@ class NearestClassMean(Statistical):
     gram = False
 
     def classifier(self) -> Linear:
-        return nearest_mean(class_means(self.statistics[0]))
+        """The scores vᵀμ_k − ‖μ_k‖²/2, which are largest for the least ‖v − μ_k‖²."""
+        means = class_means(self.statistics[0])
+        return means.T, -means.square().sum(dim=1) / 2

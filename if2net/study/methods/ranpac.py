@@ -13,14 +13,14 @@ from if2net.decision.statistics import one_hot
 from if2net.encoder import Blocks, EncoderConfig
 from if2net.errors import NumericalError
 from if2net.holdout import content_hashes, held_out
-from if2net.study.methods.common.discriminants import Linear
-from if2net.study.methods.common.few_samples import factors
-from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
+from if2net.study.methods.common.statistical import Linear, Statistical, StatisticalSettings
 
 RIDGES = [10.0**power for power in range(-8, 9)]
 HELD_OUT = 0.2
 # With at least this many times as many features as samples, the factor of few samples saves time.
 FEW = 4
+BLOCK = 256  # columns that `factors` takes at a time
+NEGLIGIBLE = 1e-12  # a column of which less is left, relative to the largest one, is rounding
 
 
 @dataclass(frozen=True)
@@ -92,3 +92,39 @@ def _solutions(G: Tensor, Q: Tensor, ridges: list[float]) -> Iterator[tuple[floa
             yield ridge, solve(G, Q, ridge)
         except NumericalError:
             continue
+
+
+def factors(G: Tensor, Q: Tensor, samples: int) -> tuple[Tensor, Tensor]:
+    """Return L and C with G = LLᵀ and Q = LC, for G = VᵀV and Q = VᵀY with this many rows in V.
+
+    Then (G + λI)⁻¹Q = L(LᵀL + λI)⁻¹C, and LᵀL is only samples × samples. As everywhere, only the lower triangle of G
+    is read. The columns of which most is left are taken, a block at a time, until nothing is left.
+
+    >>> V, Y = torch.randn(3, 50, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+    >>> G, Q = V.T @ V, V.T @ Y
+    >>> L, C = factors(G, Q, samples=3)
+    >>> L.shape, torch.allclose(L @ L.T, G), torch.allclose(L @ C, Q)
+    (torch.Size([50, 3]), True, True)
+    """
+    from scipy.linalg import lapack
+
+    left = G.diagonal().clone()
+    least = NEGLIGIBLE * float(left.max())
+    L, pivots = G.new_empty(len(G), 0), torch.empty(0, dtype=torch.int64)
+    while L.shape[1] < samples and float(left.max()) > least:
+        taken = left.topk(min(BLOCK, samples - L.shape[1])).indices
+        rest = _columns(G, taken) - L @ L[taken].T
+        # Factorised with pivots, since the columns of a block may depend on each other.
+        corner, order, rank, _ = lapack.dpstrf(rest[taken].numpy(), lower=1, tol=least)
+        kept = torch.from_numpy(order[:rank]).long() - 1
+        corner = torch.from_numpy(corner[:rank, :rank]).tril()
+        new = torch.linalg.solve_triangular(corner.T, rest[:, kept], upper=True, left=False)
+        left -= new.square().sum(dim=1)
+        L, pivots = torch.cat([L, new], dim=1), torch.cat([pivots, taken[kept]])
+    return L, torch.linalg.solve_triangular(L[pivots], Q[pivots], upper=False)
+
+
+def _columns(G: Tensor, taken: Tensor) -> Tensor:
+    """Return columns of a symmetric matrix from its lower triangle."""
+    below = torch.arange(len(G))[:, None] >= taken
+    return torch.where(below, G[:, taken], G[taken].T)

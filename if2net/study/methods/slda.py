@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from if2net.decision.ridge import solve
 from if2net.errors import ConfigurationError
-from if2net.study.methods.common.discriminants import Linear, class_means, linear_discriminant, within_covariance
-from if2net.study.methods.common.statistical import Statistical, StatisticalSettings
+from if2net.study.methods.common.statistical import (
+    Linear,
+    Statistical,
+    StatisticalSettings,
+    class_means,
+    within_covariance,
+)
 
 
 @dataclass(frozen=True)
@@ -22,9 +28,9 @@ class StreamingLDASettings(StatisticalSettings):
 class StreamingLDA(Statistical):
     """Compute linear discriminants from the class means and one covariance for all classes.
 
-    The statistics n, G and Q are kept; `linear_discriminant` holds the equation. Departure: the original updates
-    mean and covariance sample by sample and starts with an OAS estimate. It approximates the covariance around the
-    class means, which G and Q give exactly and in any order.
+    The statistics n, G and Q are kept. Departure: the original updates mean and covariance sample by sample and
+    starts with an OAS estimate. It approximates the covariance around the class means, which G and Q give exactly
+    and in any order.
     """
 
     name = "slda"
@@ -32,6 +38,7 @@ class StreamingLDA(Statistical):
     Settings = StreamingLDASettings
 
     def classifier(self) -> Linear:
-        statistics = self.statistics[0]
-        covariance = within_covariance(statistics)
-        return linear_discriminant(class_means(statistics), covariance, self.settings.shrinkage)
+        """w_k = Σ_ε⁻¹μ_k and b_k = −μ_kᵀw_k/2 with Σ_ε = (1 − ε)Σ + εI, for equal class priors."""
+        means, shrinkage = class_means(self.statistics[0]), self.settings.shrinkage
+        weights = solve((1 - shrinkage) * within_covariance(self.statistics[0]), means.T, shrinkage)
+        return weights, -(means.T * weights).sum(dim=0) / 2

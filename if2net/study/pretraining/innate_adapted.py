@@ -16,6 +16,7 @@ from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
 from if2net.errors import ConfigurationError
 from if2net.images.backbones.innate import SIZE
+from if2net.images.extractor import Options
 from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import Scenario
@@ -37,7 +38,7 @@ NAMES = {f"{name}-adapted": name for name in INNATE}
 def prepare(scenario: Scenario, seed: int, folder: Folder, device: Device, show: Show | None) -> Prepared:
     """Return the scenario with the adapted network of a seed, and the images that could not be used."""
     name, *options = str(scenario.backbone).split(",")
-    side = next((int(word.removeprefix("size=")) for word in options if word.removeprefix("size=").isdecimal()), SIZE)
+    side = Options.parse(options, {}).size or SIZE
     images = images_of(scenario, folder)
     order = scenario.class_order(seed, len(images.classes))
     first = sorted(order[: scenario.classes // scenario.tasks])

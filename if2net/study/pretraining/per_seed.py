@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-
-import torch
 
 from if2net.errors import ConfigurationError
 from if2net.images.backbones import registry
@@ -13,7 +10,7 @@ from if2net.images.extractor import Options
 from if2net.progress import Show
 from if2net.study.data import Scenario
 from if2net.study.pretraining import held_out, innate_adapted
-from if2net.study.pretraining.preparation import Prepared
+from if2net.study.pretraining.preparation import Device, Folder, Prepared
 
 NAMES = (held_out.NAME, *innate_adapted.NAMES)
 
@@ -41,14 +38,12 @@ def for_search(scenario: Scenario) -> Scenario:
 
 
 def prepare(
-    scenario: Scenario,
-    seed: int,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    device: torch.device | str = "cpu",
-    show: Show | None = None,
+    scenario: Scenario, seed: int, folder: Folder = None, *, device: Device = "cpu", show: Show | None = None
 ) -> Prepared:
-    """Return the scenario with the backbone file of a seed, and the images that could not be used."""
+    """Return the scenario with the backbone file of a seed, and the images that could not be used.
+
+    A missing backbone is trained.
+    """
     check(scenario)
     if not is_per_seed(scenario):
         return Prepared(scenario)
@@ -64,17 +59,6 @@ def check(scenario: Scenario) -> None:
     registry.check_name(name, (*registry.NAMES, *NAMES))
     own = held_out.SEED if name == held_out.NAME else None
     Options.parse([word for word in options if own is None or not word.startswith(own)], {})
-
-
-def resolved(
-    scenario: Scenario,
-    seed: int,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    device: torch.device | str = "cpu",
-) -> Scenario:
-    """Return the scenario with the backbone file of a seed. A missing backbone is trained."""
-    return prepare(scenario, seed, folder, device=device).scenario
 
 
 def _name(scenario: Scenario) -> str:

@@ -126,16 +126,12 @@ class Training:
         torch.manual_seed(recipe.seed)
         self.trunk = ResNet(recipe.architecture, recipe.size).to(device)
         self.trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.head = nn.Linear(self.trunk.outputs, classes * self._directions).to(device)
+        self.head = nn.Linear(self.trunk.outputs, classes * (4 if recipe.rotations else 1)).to(device)
         self.parameters = [*self.trunk.parameters(), *self.head.parameters()]
         self.optimiser = torch.optim.SGD(
             self.parameters, recipe.rate, momentum=0.9, weight_decay=recipe.decay, nesterov=True
         )
         self.steps = max(1, len(labels) // recipe.batch_size)
-
-    @property
-    def _directions(self) -> int:
-        return 4 if self.recipe.rotations else 1
 
     def epoch(self, number: int) -> tuple[float, float]:
         """Make one pass over the images; return the mean loss and the accuracy."""

@@ -254,7 +254,8 @@ def accuracy_chart(section: Section, *, alone: bool = False, width: float = 400,
             shown = 0.16 if look.layer == 9 else 0.0
             plot.fill_between(x, means - deviations, means + deviations, lw=0, alpha=shown, **look.style)
         thick, dot = (1.8 if look.layer > 3 else 1), (3.5 if len(x) <= 20 else 1.5)
-        plot.plot(x, means, lw=thick, ls=_dashes(series), marker="o", ms=dot, **look.style)
+        dashes: Any = (0, (4, 2)) if series.keeps_exemplars else "-"
+        plot.plot(x, means, lw=thick, ls=dashes, marker="o", ms=dot, **look.style)
         plot.plot(x, means, lw=9, alpha=0, **look.style)  # a wide target for the pointer
         plot.plot([last, last + 9 * point], [ends[index], places[index]], lw=0.7, clip_on=False, **look.style)
         plot.text(last + 12 * point, places[index], names[index], **look.name_style)
@@ -262,17 +263,13 @@ def accuracy_chart(section: Section, *, alone: bool = False, width: float = 400,
     return Chart(sheet.figure, label, marks)
 
 
-def _dashes(series: Series) -> Any:
-    return (0, (4, 2)) if series.keeps_exemplars else "-"
-
-
 @matplotlib.rc_context(STYLE)
-def cost_chart(section: Section, cost: str, *, alone: bool = False, width: float = 400) -> Chart:
+def cost_chart(section: Section, cost: str, *, alone: bool = False) -> Chart:
     """ACC against a cost, "time" or "memory", on a logarithmic axis: up and to the left is better."""
     name, key, least, words = COSTS[cost]
     label = f"{section.title}: ACC against {cost}"
-    notes = wrap(section.several_devices, int(width / 5)) if cost == "time" else []
-    height = 0.72 * width
+    width, height = 400, 288
+    notes = wrap(section.several_devices, width // 5) if cost == "time" else []
     sheet = _Sheet(width, height, label if alone else "", notes if alone else ())
     plot = sheet.axes(30, 22, width - 44, height - 58)
     costs = {series.index: max(series.summary[key], least) for series in section.series}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,7 @@ class Series:
     def curve(self) -> tuple[list[float], list[float]]:
         """ACC on all tasks seen so far, after each task: means and standard deviations over the seeds."""
         columns = list(zip(*(metrics.curve(run.R) for run in self.runs), strict=True))
-        return [fmean(column) for column in columns], [_deviation(column) for column in columns]
+        return [fmean(column) for column in columns], [metrics.deviation(column) for column in columns]
 
     def accuracy(self, i: int, j: int) -> float:
         """R[i][j], mean over the seeds."""
@@ -198,18 +198,18 @@ class Section:
 
     @cached_property
     def best(self) -> Series:
-        names = self.leaders(lambda series: series.mean("acc"))
-        return next(series for series in self.series if series.name in names)
+        return max(self.competing, key=lambda series: series.mean("acc"))
 
     @property
     def competing(self) -> Sequence[Series]:
         """All but the bounds: `none` has no defence against forgetting, `joint` has all data at once."""
         return [series for series in self.series if series.method not in BOUNDS] or self.series
 
-    def leaders(self, value: Callable[[Series], float]) -> set[str]:
-        """The names of the series with the highest value."""
-        highest = max(map(value, self.competing))
-        return {series.name for series in self.competing if value(series) == highest}
+    def leaders(self, task: int | None = None) -> set[str]:
+        """The names of the series with the highest ACC, at the end or after a task."""
+        acc = {entry.name: entry.mean("acc") if task is None else entry.curve[0][task] for entry in self.competing}
+        highest = max(acc.values())
+        return {name for name, value in acc.items() if value == highest}
 
     @cached_property
     def classes(self) -> list[int]:
@@ -312,7 +312,3 @@ def _short_names(folders: Sequence[Path]) -> list[str]:
         if len(set(names)) == len(names):
             return names
     return [str(folder) for folder in folders]
-
-
-def _deviation(values: Sequence[float]) -> float:
-    return stdev(values) if len(values) > 1 else 0.0

@@ -109,7 +109,7 @@ def _beside(results: Results, label: str, figures: Printed) -> list[str]:
 
 def after_each_task(section: Section, printed: Printed) -> str:
     """The form of the paper's table of CIFAR: ACC on the tasks seen so far, with the paper's row under ours."""
-    best = [section.leaders(partial(_after, task)) for task in range(section.tasks)]
+    best = [section.leaders(task) for task in range(section.tasks)]
     rows = []
     for series in section.series:
         means, deviations = ([100 * value for value in part] for part in series.curve)
@@ -123,13 +123,9 @@ def after_each_task(section: Section, printed: Printed) -> str:
     return markdown(["method", "exemplars", *map(str, range(1, section.tasks + 1))], rows)
 
 
-def _after(task: int, series: Series) -> float:
-    return series.curve[0][task]
-
-
 def summary(section: Section) -> str:
     """The three metrics and the costs."""
-    best = section.leaders(_acc)
+    best = section.leaders()
     rows = []
     for series in section.series:
         metrics = _bold(series.cell(ACC), series.name in best), series.cell(BWT), series.cell(FWT)
@@ -141,7 +137,7 @@ def across(sections: Sequence[Section], name: str = "") -> str:
     """ACC of every method in every scenario; figures that the paper prints under that name have their own columns."""
     printed = {key: figures for section in sections for key, figures in _sequences(name, section).items()}
     columns = [{entry.name: entry for entry in section.series} for section in sections]
-    best = [section.leaders(_acc) for section in sections]
+    best = [section.leaders() for section in sections]
     rows = []
     for method in _names(sections):
         entries = [column.get(method) for column in columns]
@@ -177,10 +173,6 @@ def introduction(sections: Sequence[Section]) -> str:
         return f"{protocol}."
     seeds = f"{counts[-1]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     return f"{protocol}, mean ± standard deviation over {seeds}."
-
-
-def _acc(series: Series) -> float:
-    return series.mean("acc")
 
 
 def _names(sections: Sequence[Section]) -> list[str]:

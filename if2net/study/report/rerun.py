@@ -8,6 +8,7 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError
 from if2net.study.bench import hyperparameters
 from if2net.study.bench.results import Results
@@ -34,15 +35,16 @@ def _changed(results: Results, methods: Sequence[str]) -> list[str]:
     """method.key=value for every setting that differs from this version's default; seed and device are options."""
     changed = []
     for method in methods:
-        defaults = _defaults(method, results.scenario, results.protocol)
-        for key, value in results.settings.get(method, {}).items():
+        recorded = results.settings.get(method, {})
+        defaults = _defaults(method, recorded.get("encoder"), results.scenario, results.protocol)
+        for key, value in recorded.items():
             if key not in ("seed", "device") and key in defaults and defaults[key] != value:
                 changed.append(f"{method}.{key}={'none' if value is None else value}")
     return changed
 
 
-def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
-    """The settings of a plain `if2net run`; none where this version does not have the method or the data set."""
+def _defaults(method: str, encoder: object, scenario: str, protocol: str) -> dict[str, Any]:
+    """The settings of `if2net run` with this encoder; none where this version lacks the method or the data set."""
     if method not in METHODS:
         return {}
     try:
@@ -50,7 +52,12 @@ def _defaults(method: str, scenario: str, protocol: str) -> dict[str, Any]:
         searched = hyperparameters.searched([method], parsed.dataset, protocol, backbone=parsed.backbone)
     except ConfigurationError:
         return {}
-    return asdict(resolve([method], protocol, searched)[method])
+    pictures = hyperparameters.for_pictures(parsed, protocol, []) if method == "if2net" else []
+    innate = pictures if str(encoder) in INNATE else []
+    defaults = asdict(resolve([method], protocol, innate or searched)[method])
+    if pictures and not innate:
+        defaults["encoder"] = None  # always named, since without it the innate encoder is used
+    return defaults
 
 
 def _ranges(seeds: Sequence[int]) -> list[tuple[int, int]]:

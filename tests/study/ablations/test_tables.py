@@ -2,9 +2,8 @@ import pytest
 
 from if2net.study.ablations import ABLATIONS, table_init
 from if2net.study.ablations.cells import Summary
-from if2net.study.ablations.peak_memory import PeakMemory
 from if2net.study.ablations.readings import LABELS
-from if2net.study.ablations.table_layers import memory_of
+from if2net.study.ablations.table_layers import PeakMemory, memory_of
 from if2net.study.bench.paper import paper_figures
 
 

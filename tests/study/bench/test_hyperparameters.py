@@ -7,6 +7,7 @@ from if2net.errors import ConfigurationError
 from if2net.study.bench import hyperparameters
 from if2net.study.bench.search import proposals
 from if2net.study.bench.settings import resolve
+from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
 FILE = tomllib.loads(files("if2net.study.bench").joinpath("hyperparameters.toml").read_text())
@@ -47,6 +48,11 @@ def test_the_features_of_an_innate_network_have_settings_of_their_own(monkeypatc
     for (dataset, backbone), gamma in expected.items():
         found = hyperparameters.searched(["acil"], dataset, "agnostic", backbone=backbone)
         assert found == [("acil", "gamma", gamma)]
+
+
+def test_a_list_from_a_settings_file_is_no_innate_encoder():
+    given = [(None, "encoder", ["innate"])]
+    assert hyperparameters.for_pictures(parse_scenario("mnist-10/5"), "agnostic", given) == []
 
 
 def test_every_entry_is_a_method():

@@ -7,9 +7,10 @@ import torch
 from processes import forked
 
 from if2net.study.bench import workers
+from if2net.study.bench.loading import Loader
 from if2net.study.bench.settings import resolve
 from if2net.study.bench.stream import Plan
-from if2net.study.bench.workers import Job, side_by_side
+from if2net.study.bench.workers import Job, results_of, side_by_side
 from if2net.study.data import parse_scenario
 
 
@@ -19,8 +20,8 @@ def sleep(folder):
 
 
 def have_a_worker_sleep(folder):
-    with workers.Workers(1, None, None) as pool:
-        pool.pool.submit(sleep, folder).result()
+    with workers.workers(1, None, None) as pool:
+        pool.submit(sleep, folder).result()
 
 
 def alive(pid):
@@ -55,12 +56,13 @@ def threads_of(plan, data, method, seed, out, show):
 
 
 def test_a_worker_trains_small_networks_with_one_thread_and_leaves_ours_alone(monkeypatch):
+    context = forked()  # its processes start faster than new ones
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: context)
     monkeypatch.setattr(workers.os, "cpu_count", lambda: 6)
     before = torch.get_num_threads()
     plan = Plan(parse_scenario("digits-10/5"), resolve(["none", "if2net"], "agnostic", []), (0,))
-    with workers.Workers(2, None, None) as pool:  # one job after the other, so that one process starts
-        found = [dict(pool.results(threads_of, [Job(plan, None, method, 0)])) for method in ("none", "if2net")]
-    assert found == [{0: 1}, {0: 3}]
+    jobs = [Job(plan, None, method, 0) for method in ("none", "if2net")]
+    assert dict(results_of(threads_of, jobs, Loader(), processes=2)) == {0: 1, 1: 3}
     assert torch.get_num_threads() == before
 
 

@@ -157,7 +157,7 @@ def test_the_features_of_a_scenario_come_from_its_held_out_backbone(if2net, pict
 
 @pytest.mark.parametrize(("backbone", "warned"), [("pixels,size=8", False), ("efficientnet-lite0", True)])
 def test_a_run_on_images_of_imagenet_warns_that_the_backbone_may_know_them(backbone, warned, monkeypatch):
-    monkeypatch.setattr("if2net.study.commands.images._compute_features", lambda *_: None)
+    monkeypatch.setattr(Loader, "load", lambda *_, **__: None)
     console = Console(file=io.StringIO())
     prepare_rows(parse_scenario("stanford-dogs-100/10", backbone), Loader(), "cpu", console, [0])
     assert ("comes from ImageNet" in console.file.getvalue()) == warned

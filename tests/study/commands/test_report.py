@@ -1,7 +1,6 @@
 import pytest
-from typer.testing import CliRunner
+from command_line import if2net
 
-from if2net.cli import app
 from if2net.errors import IF2NetError
 from if2net.study.bench.results import Results, Run, Seconds
 
@@ -24,20 +23,14 @@ def folders(tmp_path):
     return written
 
 
-def if2net(*words):
-    return CliRunner().invoke(app, [str(word) for word in words])
-
-
 def test_the_report_of_one_folder_is_written_into_it(folders):
-    done = if2net("report", folders[0])
-    assert done.exit_code == 0, done.output
+    if2net("report", folders[0])
     assert "digits-4/2" in (folders[0] / "report.html").read_text(encoding="utf-8")
     assert (folders[0] / "figures" / "digits-4-2-agnostic-accuracy.svg").exists()
 
 
 def test_the_report_of_several_folders_is_written_where_the_user_says(folders, tmp_path):
-    done = if2net("report", *folders, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    if2net("report", *folders, "--out", tmp_path / "out")
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "if2net, before" in page
     assert "if2net, after" in page
@@ -45,15 +38,13 @@ def test_the_report_of_several_folders_is_written_where_the_user_says(folders, t
 
 
 def test_a_folder_without_results_is_named_and_nothing_is_written(folders, tmp_path):
-    done = if2net("report", folders[0], tmp_path / "nowhere", "--out", tmp_path / "out")
-    assert isinstance(done.exception, IF2NetError)
-    assert "nowhere holds no results.json" in str(done.exception)
+    with pytest.raises(IF2NetError, match=r"nowhere holds no results\.json"):
+        if2net("report", folders[0], tmp_path / "nowhere", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_compare_shows_a_gain_beyond_the_spread(folders):
-    done = if2net("compare", *folders)
-    assert done.exit_code == 0, done.output
-    assert "+10.00" in done.output
-    assert "better" in done.output
-    assert "paired" in done.output
+    said = if2net("compare", *folders)
+    assert "+10.00" in said
+    assert "better" in said
+    assert "paired" in said

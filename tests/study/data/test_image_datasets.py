@@ -10,8 +10,8 @@ from if2net.errors import ConfigurationError, InputError
 from if2net.images.folders import class_folders
 from if2net.study.bench.loading import load_rows
 from if2net.study.data import IMAGE_DATASETS, is_image_dataset, load_images, parse_scenario
-from if2net.study.data.cifar import RECORD
 from if2net.study.data.image_files import split
+from if2net.study.data.unpacked import RECORD
 
 
 def write(folder, *names):
@@ -165,7 +165,7 @@ def test_the_binary_version_of_cifar_is_unpacked_once(tmp_path, monkeypatch):
     pixels = np.asarray(Image.open(data.train.paths[0]))
     assert (pixels[:16] == [255, 0, 0]).all()
     assert not pixels[16:].any()
-    monkeypatch.setattr("if2net.study.data.cifar.write_image", lambda *_: pytest.fail("unpacked again"))
+    monkeypatch.setattr("if2net.study.data.unpacked.write_image", lambda *_: pytest.fail("unpacked again"))
     assert load_images("cifar100", tmp_path).train.paths == data.train.paths
 
 

@@ -7,7 +7,7 @@ from if2net.errors import NumericalError
 from if2net.holdout import content_hashes, held_out
 from if2net.study.data import load_dataset
 from if2net.study.methods import ranpac
-from if2net.study.methods.ranpac import HELD_OUT, RIDGES, RanPAC
+from if2net.study.methods.ranpac import BLOCK, HELD_OUT, RIDGES, RanPAC, factors
 
 DIGITS = load_dataset("digits")
 X, Y = DIGITS.train_X[:900].astype(np.float32), DIGITS.train_y[:900]
@@ -74,3 +74,33 @@ def test_a_ridge_too_small_for_all_tasks_is_replaced_by_the_next(monkeypatch):
     monkeypatch.setattr(ranpac, "solve", picky)
     V = method.features(torch.from_numpy(X)).double().numpy()
     np.testing.assert_allclose(method.classifier()[0], regression(V, Y, RIDGES[chosen + 2]), rtol=1e-5, atol=1e-8)
+
+
+def statistics(V, outputs=3):
+    """G with an upper triangle that must not be read, and Q."""
+    Y = torch.randn(len(V), outputs, dtype=V.dtype, generator=torch.Generator().manual_seed(1))
+    return torch.tril(V.T @ V) + torch.full((V.shape[1],) * 2, torch.nan).triu(1).nan_to_num(1e9), V.T @ Y
+
+
+def rows(count, width):
+    return torch.relu(torch.randn(count, width, dtype=torch.float64, generator=torch.Generator().manual_seed(0)))
+
+
+@pytest.mark.parametrize("samples", [1, 40, BLOCK + 30])
+def test_the_factors_give_g_and_q(samples):
+    V = rows(samples, 4 * samples)
+    G, Q = statistics(V)
+    L, C = factors(G, Q, samples)
+    assert L.shape == (4 * samples, samples)
+    torch.testing.assert_close(L @ L.T, V.T @ V)
+    torch.testing.assert_close(L @ C, Q)
+
+
+def test_samples_that_depend_on_others_need_no_columns():
+    V = rows(20, 200)
+    V = torch.cat([V, V[:5], V[3:4] + V[7:8], torch.zeros(2, 200, dtype=V.dtype)])
+    G, Q = statistics(V)
+    L, C = factors(G, Q, len(V))
+    assert L.shape[1] == 20
+    torch.testing.assert_close(L @ L.T, V.T @ V)
+    torch.testing.assert_close(L @ C, Q)

@@ -17,7 +17,7 @@ from if2net.study.bench.stream import Plan
 from if2net.study.data import load_images, parse_scenario
 from if2net.study.pretraining import held_out, preparation
 from if2net.study.pretraining.held_out import with_seed
-from if2net.study.pretraining.per_seed import prepare, resolved
+from if2net.study.pretraining.per_seed import prepare
 from if2net.study.pretraining.training import Recipe
 
 
@@ -51,7 +51,7 @@ def test_the_backbone_of_a_seed_is_trained_on_the_classes_that_it_does_not_learn
     data = {seed: load_rows(scenario(five_colours), seed=seed)[0] for seed in (0, 1)}
     for seed, rows in data.items():
         learned = {f"class{label}" for label in np.unique(rows.train_y)}
-        path = resolved(scenario(five_colours), seed).backbone
+        path = prepare(scenario(five_colours), seed).scenario.backbone
         _, header = modelfile.read(path)
         assert len(learned) == 2
         assert set(header["classes"]) == {f"class{number}" for number in range(5)} - learned
@@ -66,10 +66,10 @@ def test_a_backbone_is_trained_once(five_colours):
 
 
 def test_a_backbone_of_another_recipe_is_not_used(five_colours, monkeypatch):
-    resolved(scenario(five_colours), 0)
+    prepare(scenario(five_colours), 0)
     monkeypatch.setattr(held_out, "recipe_for", lambda _, seed: Recipe(epochs=2, size=8, seed=seed))
     with pytest.raises(ConfigurationError, match=r"with other settings\. Move it away"):
-        resolved(scenario(five_colours), 0)
+        prepare(scenario(five_colours), 0)
 
 
 def test_each_seed_is_run_on_the_features_of_its_own_backbone(five_colours, tmp_path):
@@ -83,7 +83,7 @@ def test_each_seed_is_run_on_the_features_of_its_own_backbone(five_colours, tmp_
 def test_a_search_uses_the_backbone_of_the_first_seed(five_colours):
     found = search(scenario(five_colours), Loader(), "acil", {"gamma": ["1", "2"]}, fixed=[(None, "width", 8)])
     assert found.scenario.endswith("@held-out,seed=0")
-    assert resolved(with_seed(scenario(five_colours), 0), 7) == resolved(scenario(five_colours), 0)
+    assert prepare(with_seed(scenario(five_colours), 0), 7).scenario == prepare(scenario(five_colours), 0).scenario
 
 
 def test_options_of_the_features_may_follow_the_name(five_colours):
@@ -92,34 +92,36 @@ def test_options_of_the_features_may_follow_the_name(five_colours):
 
 
 def test_folders_of_the_same_name_have_their_own_backbones(five_colours, tmp_path):
-    resolved(scenario(five_colours), 0)
+    prepare(scenario(five_colours), 0)
     elsewhere = shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name)
     for folder in (five_colours, elsewhere):
-        _, header = modelfile.read(resolved(scenario(folder), 0).backbone)
+        _, header = modelfile.read(prepare(scenario(folder), 0).scenario.backbone)
         assert header["dataset"] == f"folder:{folder}"
 
 
 def test_relative_and_absolute_paths_give_the_same_backbone(five_colours, tmp_path, monkeypatch):
-    wanted = resolved(scenario(five_colours), 0).backbone
+    wanted = prepare(scenario(five_colours), 0).scenario.backbone
     monkeypatch.chdir(tmp_path)
-    assert resolved(scenario(five_colours.name), 0).backbone == wanted
+    assert prepare(scenario(five_colours.name), 0).scenario.backbone == wanted
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(shutil.copytree(five_colours, tmp_path / "elsewhere" / five_colours.name).parent)
-    assert resolved(scenario(five_colours.name), 0).backbone != wanted
+    assert prepare(scenario(five_colours.name), 0).scenario.backbone != wanted
 
 
 def test_a_folder_whose_classes_have_changed_is_refused(five_colours):
-    resolved(scenario(five_colours), 0)
+    prepare(scenario(five_colours), 0)
     for number in range(5):
         (five_colours / f"class{number}").rename(five_colours / f"other{number}")
     with pytest.raises(ConfigurationError, match=r"images-3-0-.*\.if2 .*on other images or classes .*Move it away"):
-        resolved(scenario(five_colours), 0)
+        prepare(scenario(five_colours), 0)
 
 
 def test_the_backbone_of_a_published_data_set_is_named_after_it(five_colours, monkeypatch):
     images = replace(load_images(f"folder:{five_colours}"), name="cifar100")
     monkeypatch.setattr(preparation, "load_images", lambda *_: images)
-    assert resolved(parse_scenario("cifar100-2/2@held-out"), 0).backbone.endswith("/backbones/cifar100-3-0.if2")
+    assert prepare(parse_scenario("cifar100-2/2@held-out"), 0).scenario.backbone.endswith(
+        "/backbones/cifar100-3-0.if2"
+    )
 
 
 def test_the_path_of_the_cache_may_have_commas(five_colours, tmp_path, monkeypatch):
@@ -132,7 +134,7 @@ def test_a_cache_folder_that_is_a_file_is_an_error_that_says_what_to_do(five_col
     (tmp_path / "file").touch()
     monkeypatch.setenv("IF2NET_CACHE", str(tmp_path / "file"))
     with pytest.raises(OutputError, match=r"set IF2NET_CACHE to a folder"):
-        resolved(scenario(five_colours), 0)
+        prepare(scenario(five_colours), 0)
 
 
 def train(folder, out, **more):
@@ -173,7 +175,7 @@ def test_a_class_without_readable_images_is_an_error(five_colours, tmp_path):
     for image in (five_colours / "class1").iterdir():
         image.write_bytes(b"no image")
     with pytest.raises(InputError, match=r"The classes class1 have no training image .*class1.*png cannot be read"):
-        resolved(scenario(five_colours), 0)
+        prepare(scenario(five_colours), 0)
     for image in five_colours.rglob("*.png"):
         image.write_bytes(b"no image")
     with pytest.raises(InputError, match=r"The classes class\d, class\d, class\d have"):
@@ -183,9 +185,9 @@ def test_a_class_without_readable_images_is_an_error(five_colours, tmp_path):
 
 def test_a_seed_that_is_given_twice_is_refused(five_colours):
     with pytest.raises(ConfigurationError, match="option seed is given twice"):
-        resolved(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=1,seed=2"), 0)
+        prepare(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=1,seed=2"), 0)
 
 
 def test_a_seed_that_is_not_a_number_is_refused(five_colours):
     with pytest.raises(ConfigurationError, match="whole number of at least 0, not 'one'"):
-        resolved(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=one"), 0)
+        prepare(parse_scenario(f"folder:{five_colours}-2/2@held-out,seed=one"), 0)

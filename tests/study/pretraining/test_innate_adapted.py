@@ -36,7 +36,7 @@ def folder(tmp_path):
 
 
 def prepared(folder, tasks=2, seed=0):
-    return per_seed.resolved(parse_scenario(f"cifar10-4/{tasks}@innate-adapted,flip=no"), seed, folder)
+    return per_seed.prepare(parse_scenario(f"cifar10-4/{tasks}@innate-adapted,flip=no"), seed, folder).scenario
 
 
 def test_each_seed_has_a_network_that_has_seen_its_first_task(folder):
@@ -124,7 +124,7 @@ def test_a_wrong_option_is_refused_before_the_training(backbone, folder, monkeyp
     for maker in (innate_adapted, held_out):
         monkeypatch.setattr(maker, "prepare", lambda *_, **__: pytest.fail("the training began"))
     with pytest.raises(ConfigurationError, match=WRONG_OPTIONS[backbone]):
-        per_seed.resolved(parse_scenario(f"cifar10-4/2@{backbone}"), 0, folder)
+        per_seed.prepare(parse_scenario(f"cifar10-4/2@{backbone}"), 0, folder)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_a_wrong_option_is_refused_before_the_training(backbone, folder, monkeyp
 )
 def test_a_misspelt_backbone_of_a_scenario_gets_a_hint(wrong, right, folder):
     with pytest.raises(ConfigurationError, match=f"did you mean '{right}'"):
-        per_seed.resolved(parse_scenario(f"cifar10-4/2@{wrong},flip=no"), 0, folder)
+        per_seed.prepare(parse_scenario(f"cifar10-4/2@{wrong},flip=no"), 0, folder)
 
 
 def test_the_seed_of_a_search_is_no_wrong_option(folder, monkeypatch):
     monkeypatch.setattr(held_out, "prepare", lambda scenario, *_, **__: Prepared(scenario))
     scenario = per_seed.for_search(parse_scenario("cifar10-4/2@held-out,pool=1"))
-    assert per_seed.resolved(scenario, 0, folder).backbone == "held-out,seed=0,pool=1"
+    assert per_seed.prepare(scenario, 0, folder).scenario.backbone == "held-out,seed=0,pool=1"
     chosen = parse_scenario("cifar10-4/2@held-out,seed=3")
     assert per_seed.for_search(chosen) == chosen

@@ -1,10 +1,9 @@
 from xml.etree import ElementTree
 
 import pytest
+from command_line import if2net
 from PIL import Image
-from typer.testing import CliRunner
 
-from if2net.cli import app
 from if2net.study.bench.experiments import EXPERIMENTS, OWN, Experiment, Part
 from if2net.study.report import paper_tables
 from if2net.study.report.paper_tables import (
@@ -230,8 +229,7 @@ def test_results_are_read_in_the_order_of_the_comparison(of, tmp_path):
 def test_the_command_writes_the_files_and_names_them(monkeypatch, tmp_path):
     parts = (Part("digits-10/5", "agnostic", ("ncm", "if2net")),)
     monkeypatch.setitem(EXPERIMENTS, "figure-cifar", Experiment("a test", parts))
-    result = CliRunner().invoke(app, ["reproduce", "figure-cifar", "--runs", "2", "--out", str(tmp_path)])
-    assert result.exit_code == 0, result.output
+    said = if2net("reproduce", "figure-cifar", "--runs", "2", "--out", tmp_path)
     for name in ("table.md", "curves.svg", "curves.png"):
-        assert str(tmp_path / name) in result.output
+        assert str(tmp_path / name) in said
         assert (tmp_path / name).exists()

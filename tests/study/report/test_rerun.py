@@ -6,6 +6,7 @@ import pytest
 
 from if2net.study.bench import hyperparameters
 from if2net.study.bench.settings import from_command_line, resolve
+from if2net.study.data import parse_scenario
 from if2net.study.report.rerun import commands
 
 
@@ -30,6 +31,20 @@ def test_the_command_gives_the_settings_of_the_results(protocol, pairs, make_res
     assert settings("if2net", protocol, options(command, "--set")) == wanted
     assert options(command, "--protocol") == ([] if protocol == "agnostic" else [protocol])
     assert (options(command, "--seed"), options(command, "--runs")) == (["3"], ["2"])
+
+
+@pytest.mark.parametrize("pairs", [[], ["width=20"], ["encoder=wide"], ["encoder=innate-large"], ["layers=50"]])
+def test_on_pictures_the_command_gives_the_settings_of_the_results(pairs, make_results, make_run):
+    scenario = parse_scenario("mnist-4/2")
+
+    def as_run(pairs):
+        given = from_command_line(pairs)
+        searched = hyperparameters.searched(["if2net"], scenario.dataset, "agnostic")
+        best = hyperparameters.for_pictures(scenario, "agnostic", given) or searched
+        return asdict(resolve(["if2net"], "agnostic", best + given)["if2net"])
+
+    (command,) = commands(make_results(make_run(), scenario=scenario.name, settings={"if2net": as_run(pairs)}))
+    assert as_run(options(command, "--set")) == as_run(pairs)
 
 
 def test_seeds_with_a_gap_take_two_commands(make_results, make_run):

@@ -49,6 +49,7 @@ class Trainer(Method):
     """
 
     Settings = TrainerSettings
+    network_type: type[Network] = Network
     network: Network  # created with the first task
     optimiser: SGD  # created with each task
     old_classes: int = 0  # the number of classes before the current task
@@ -74,7 +75,7 @@ class Trainer(Method):
     def build(self, classes: int) -> Network:
         """Create the network."""
         generator = torch.Generator().manual_seed(self.seed)
-        return Network(self.inputs, classes, self.settings.hidden, self.settings.depth, generator)
+        return self.network_type(self.inputs, classes, self.settings.hidden, self.settings.depth, generator)
 
     def trainable(self) -> list[nn.Parameter]:
         """The parameters that the current task trains."""
