@@ -1,4 +1,4 @@
-"""The tables of docs/innate.md and the README on the innate encoders, from results/innate/*.jsonl."""
+"""The tables of docs/innate.md and the README on the innate encoders, from the files in results/innate/."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sentences import content
+from sentences import content, results
 
 from if2net.study.bench.display import markdown
+from if2net.study.bench.experiments import EXPERIMENTS
+from if2net.study.data import parse_scenario
 
 HERE = Path(__file__).parent
 NAMES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
@@ -101,6 +103,27 @@ def innate() -> str:
         for data, n in STREAMS
     ]
     return markdown(["classes in tasks", *(f"{SIZES[encoder]}, {width:,} nodes" for encoder, width in columns)], rows)
+
+
+def innate_command() -> str:
+    """ACC of all methods by `if2net reproduce innate`, one row per encoder and stream."""
+    methods = ("if2net", "ranpac", "acil", "slda", "fecam", "ncm")
+    rows = []
+    for part in EXPERIMENTS["innate"].parts:
+        scenario = parse_scenario(part.scenario)
+        summary = results(f"innate/{part.folder}").summary
+        encoder = str(scenario.backbone).partition(",")[0]
+        cells = [_of_orders(summary[name]) if name in summary else "–" for name in methods]
+        stream = f"{NAMES[scenario.dataset]}, {scenario.tasks} tasks"
+        rows.append([f"{stream}, {SIZES.get(encoder, encoder)}", *(cells if scenario.tasks <= 10 else cells[:1])])
+    return markdown(["classes in tasks, features", *methods], [row + [""] * (7 - len(row)) for row in rows])
+
+
+def _of_orders(summary: dict[str, float]) -> str:
+    """Return mean ± standard deviation, and the number of class orders if it is not five."""
+    figures = f"{100 * summary['acc_mean']:.2f} ± {100 * summary['acc_std']:.2f}"
+    orders = int(summary["runs"])
+    return figures if orders == 5 else f"{figures} ({orders} of 5)"
 
 
 def innate_short() -> str:

@@ -117,7 +117,7 @@ CHANGES = [
     ),
     (
         f"results/{TINY}-25-held-out/results.json",
-        in_json("runs", -1, "class_order", value=lambda order: [order[1], order[0], *order[2:]]),
+        in_json("class_orders", -1, value=lambda order: [order[1], order[0], *order[2:]]),
         f"in {TINY}-25-held-out has another order of the classes",
     ),
     (

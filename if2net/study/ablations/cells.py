@@ -19,10 +19,11 @@ from if2net.files import read_bytes, write_text
 from if2net.output_folders import make_folder
 from if2net.progress import Show
 from if2net.study.bench.display import spread
-from if2net.study.bench.environment import Environment, environment, from_indices, to_indices
+from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.loading import Loader
 from if2net.study.bench.metrics import deviation
 from if2net.study.bench.results import CHECKED, write_json
+from if2net.study.bench.shared_values import from_indices, to_indices
 from if2net.study.bench.stream import Plan, ShowStep
 from if2net.study.bench.workers import Job, results_of
 from if2net.study.data import Dataset, Scenario, Task, parse_scenario
@@ -107,8 +108,8 @@ class Measurements:
 
     def write(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        environments, runs = to_indices([asdict(run) for run in self.runs])
-        head = {"ablation": self.ablation, "scenario": self.scenario, "environments": environments}
+        lists, runs = to_indices([asdict(run) for run in self.runs], ["environment"])
+        head = {"ablation": self.ablation, "scenario": self.scenario, **lists}
         write_json(path, {**head, "runs": runs, "summary": [asdict(entry) for entry in self.summary]})
 
     @cached_property
@@ -130,7 +131,7 @@ class Measurements:
         return f"mean ± standard deviation over {count} seeds" if count > 1 else "one seed"
 
 
-_READER = TypeAdapter(Annotated[Measurements, BeforeValidator(from_indices)])
+_READER = TypeAdapter(Annotated[Measurements, BeforeValidator(partial(from_indices, keys=["environment"]))])
 
 
 @dataclass(frozen=True)

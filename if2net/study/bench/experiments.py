@@ -182,10 +182,11 @@ def _image_parts(
 
 
 def _innate_parts() -> tuple[Part, ...]:
-    """Return agnostic parts on the features of the innate networks and on pixels.
+    """Return agnostic parts on the features of the innate networks, and on pixels of CIFAR.
 
-    The other methods run on the shortest stream of each data set only, because FeCAM solves every class again after
-    each task. With the large network and 100 classes, its covariances would take more than 120 GB.
+    The pixels of MNIST and FashionMNIST are in table-mnist. The other methods run on the shortest stream of each data
+    set only, because FeCAM solves every class again after each task. With the large network and 100 classes, its
+    covariances would take more than 120 GB.
     """
     parts = []
     for encoder in INNATE:
@@ -196,7 +197,7 @@ def _innate_parts() -> tuple[Part, ...]:
                 fits = scenario.classes <= 10 or encoder == "innate"
                 methods = (*PEERS, *(("fecam",) if fits else ()), "if2net")
             parts.append(Part(scenario.name, "agnostic", methods))
-    for stream in ("mnist-10/5", "fashion-mnist-10/5", "cifar10-10/5@pixels", "cifar100-100/10@pixels"):
+    for stream in ("cifar10-10/5@pixels", "cifar100-100/10@pixels"):
         parts.append(Part(stream, "agnostic", (*PEERS, "fecam", "if2net")))
     return tuple(parts)
 

@@ -6,9 +6,11 @@ The file is one JSON object with these keys:
 - protocol: agnostic, aware or transductive.
 - environments: a list of the different environments of the runs: versions, platform, processor, threads, device, date
   and commit; null for an unknown value.
+- class_orders, backbones: lists of the different class orders and backbones of the runs.
 - settings: the settings of each method.
 - runs: one object per method, variant and seed, with the fields of `Run` and the metrics that follow from R. Its
-  `environment` is an index into `environments`, counted from 0; it is left out if there is only one environment.
+  `environment`, `class_order` and `backbone` are indices into these lists, counted from 0. An index is left out if
+  all runs have the same value.
 - summary: for each method, means and standard deviations over the seeds. It follows from the runs, so it is not read.
 
 Accuracies, ACC, BWT and FWT are fractions. Times are in seconds, sizes in bytes.
@@ -22,7 +24,7 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from reprlib import repr as shortened
 from statistics import fmean
@@ -36,13 +38,15 @@ from if2net.errors import ConfigurationError, NumericalError
 from if2net.files import read_bytes, write_text
 from if2net.output_folders import make_folder
 from if2net.study.bench import metrics
-from if2net.study.bench.environment import Environment, distinct, from_indices, to_indices
-from if2net.study.bench.protocol import PROTOCOLS
+from if2net.study.bench.environment import Environment
+from if2net.study.bench.protocol import DIGITS, PROTOCOLS
+from if2net.study.bench.shared_values import distinct, from_indices, to_indices
 from if2net.study.data.scenario import PATTERN
 from if2net.study.methods import METHODS
 from if2net.study.pretraining import per_seed
 
 SUMMARISED = ("acc", "bwt", "fwt", "average_incremental", "forgetting")
+SHARED = ("environment", "class_order", "backbone")  # values that many runs have in common
 CHECKED = ConfigDict(strict=True, allow_inf_nan=False)
 
 Accuracy = Annotated[float, Field(ge=0, le=1)]
@@ -215,16 +219,18 @@ class Results:
         return replace(self, settings=self.settings | settings, runs=ordered)
 
     def write(self, path: Path) -> None:
-        """Write the file atomically. ACC, BWT, FWT and the summary are for other programs."""
-        environments, runs = to_indices(
+        """Write the file atomically. ACC, BWT, FWT and the summary are for other programs, and rounded."""
+        lists, runs = to_indices(
             [
                 {key: value for key, value in asdict(run).items() if value not in (None, "")}
-                | {"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt}
+                | rounded({"acc": run.acc, "bwt": run.bwt, "fwt": run.fwt})
                 for run in self.runs
-            ]
+            ],
+            SHARED,
         )
-        head = {"scenario": self.scenario, "protocol": self.protocol, "environments": environments}
-        write_json(path, {**head, "settings": self.settings, "runs": runs, "summary": self.summary})
+        head = {"scenario": self.scenario, "protocol": self.protocol, **lists}
+        summary = {method: rounded(entry) for method, entry in self.summary.items()}
+        write_json(path, {**head, "settings": self.settings, "runs": runs, "summary": summary})
 
     def methods(self) -> list[str]:
         """Return the labels of the methods, in the order of the runs."""
@@ -251,7 +257,7 @@ class Results:
         return {method: _summary(self.of(method)) for method in self.methods()}
 
 
-_READER = TypeAdapter(Annotated[Results, BeforeValidator(from_indices)])
+_READER = TypeAdapter(Annotated[Results, BeforeValidator(partial(from_indices, keys=SHARED, optional=("backbone",)))])
 
 
 def pack(counts: np.ndarray) -> str:
@@ -349,6 +355,11 @@ def _summary(runs: Sequence[Run]) -> dict[str, float]:
     for key in ("state_bytes", "exemplars", "parameters"):
         entry[key] = max(getattr(run, key) for run in runs)
     return entry
+
+
+def rounded(numbers: dict[str, float]) -> dict[str, float]:
+    """Return the numbers as they are written: with as many decimals as an accuracy."""
+    return {key: round(value, DIGITS) for key, value in numbers.items()}
 
 
 def _ordered(runs: Iterable[Run], methods: Iterable[str]) -> list[Run]:

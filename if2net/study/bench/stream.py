@@ -122,7 +122,7 @@ def finished_runs(
             class_order=stream.order,
             R=rows,
             independent=independent[variant],
-            seconds=Seconds(**stream.seconds),
+            seconds=Seconds(**{part: round(spent, 3) for part, spent in stream.seconds.items()}),
             environment=made_in,
             confusion=pack(confusion(stream.method, stream.tasks, plan.protocol, variant)),
             backbone=Backbone(**stream.backbone) if stream.backbone else None,  # type: ignore[arg-type]

@@ -34,6 +34,8 @@ MOST_CONFUSIONS = 5  # of each method
 MOST_NAMES = 3  # of the largest group of methods on one device; a longer list becomes "the others"
 
 DATASETS = {
+    "mnist": "MNIST",
+    "fashion-mnist": "FashionMNIST",
     "cifar10": "CIFAR-10",
     "cifar100": "CIFAR",
     "tiny-imagenet": "Tiny-ImageNet",

@@ -32,8 +32,9 @@ def test_results_are_read_as_they_were_written(make_results, make_run, tmp_path)
 def test_the_file_has_the_documented_keys(make_results, make_run, tmp_path):
     make_results(make_run(), make_run(seed=1)).write(tmp_path / "results.json")
     written = json.loads((tmp_path / "results.json").read_text())
-    assert set(written) == {"scenario", "protocol", "environments", "settings", "runs", "summary"}
-    documented = {"method", "seed", "class_order", "R", "independent", "acc", "bwt", "fwt", "seconds"}
+    lists = {"environments", "class_orders", "backbones"}
+    assert set(written) == {"scenario", "protocol", *lists, "settings", "runs", "summary"}
+    documented = {"method", "seed", "R", "independent", "acc", "bwt", "fwt", "seconds"}
     assert documented | {"state_bytes", "exemplars", "parameters"} <= set(written["runs"][0])
     assert written["runs"][0]["R"][0] == [0.9]
     assert written["summary"]["if2net"]["acc_mean"] == pytest.approx((0.65 + 0.7) / 2)
@@ -98,8 +99,19 @@ def changed(key, value):
         (changed("R", [[0.5], [0.5]]), r"one accuracy in row 1, two in row 2 and so on, but row 2 has 1\. Run"),
         (changed("R", [[0.5]]), "R and 'independent' must have one entry per task, but they have 1 and 2"),
         (changed("R", [[0.5, None], [0.5, 0.5]]), r"it is of an older version, with null in R"),
-        (changed("class_order", [1, 1, 2, 3]), "run of if2net with seed 0, 'class_order' has a class twice"),
-        (changed("class_order", [-1, 1, 2, 3]), r"'runs\.0\.class_order\.0' should be greater than or equal to 0"),
+        (
+            lambda content: content.update(class_orders=[[1, 1, 2, 3]]),
+            "run of if2net with seed 0, 'class_order' has a class twice",
+        ),
+        (
+            lambda content: content.update(class_orders=[[-1, 1, 2, 3]]),
+            r"'runs\.0\.class_order\.0' should be greater than or equal to 0",
+        ),
+        (lambda content: content.pop("class_orders"), "it has no list 'class_orders'"),
+        (
+            changed("class_order", [0, 1, 2, 3]),
+            r"'runs\.0\.class_order' should be the index of one of 1 class_orders",
+        ),
         (changed("parameters", 10**400), r"'runs\.0\.parameters' should be less than"),
         (changed("seed", 10**400), r"'runs\.0\.seed' should be less than"),
         (lambda content: content["runs"].append(content["runs"][0]), "the run of if2net with seed 0 is there twice"),
