@@ -501,7 +501,7 @@ class IF2Net:
             Solve the tweak again on X, so that a score depends on the other samples of X. Without it and without
             `task`, a score depends on its sample alone.
         """
-        return self._scored(X, task, transductive, self._solution())
+        return self._by_blocks(X, task, transductive, self._solution().times_beta)
 
     def _solution(self, *, temperature: bool = False) -> Solution:
         """Return the solution of the current state. It is derived once per state, when it is first needed."""
@@ -522,17 +522,6 @@ class IF2Net:
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
-
-    def _scored(
-        self,
-        X: Any,
-        task: int | None,
-        transductive: bool,
-        solution: Solution,
-        finish: Callable[[Tensor], Tensor] = lambda scores: scores,
-    ) -> Tensor:
-        """Return finish(Vβ), computed block by block; `finish` maps each row by itself."""
-        return self._by_blocks(X, task, transductive, lambda V: finish(solution.times_beta(V)))
 
     def _by_blocks(
         self, X: Any, task: int | None, transductive: bool, function: Callable[[Tensor], Tensor]
@@ -574,8 +563,8 @@ class IF2Net:
         """Return finish(scores / τ), computed block by block."""
         solution = self._solution(temperature=True)
         assert solution.temperature is not None
-        temperature = solution.temperature
-        return self._scored(X, task, transductive, solution, lambda scores: finish(scores.double() / temperature))
+        times_beta, temperature = solution.times_beta, solution.temperature
+        return self._by_blocks(X, task, transductive, lambda V: finish(times_beta(V).double() / temperature))
 
     def predict(
         self, X: Any, *, task: int | None = None, transductive: bool = False, unknown: float | None = None
@@ -593,7 +582,7 @@ class IF2Net:
         """
         if unknown is None:
             solution = self._solution()
-            best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
+            best = self._by_blocks(X, task, transductive, lambda V: solution.times_beta(V).argmax(dim=1))
             return solution.classes[best.cpu().numpy()]
         self.check_unknown(unknown)
         solution, novelty = self._with_novelty()
