@@ -54,14 +54,12 @@ REPEATED = (
     "Leave them out, or take them out again with `forget`."
 )
 
-NO_LABELS = Labels()
-
 
 @dataclass(frozen=True)
 class State:
     """Everything that a learner has learned. Each change replaces it as a whole."""
 
-    labels: Labels = NO_LABELS
+    labels: Labels = field(default_factory=Labels)
     encoder: Encoder | None = None
     tweaks: tuple[Tweak, ...] = ()  # one, or one per task
     decision: DecisionLayer | None = None
@@ -256,16 +254,11 @@ class IF2Net:
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return the samples, labels and weights of a user as a batch, or raise an error that says what is wrong."""
         rows, config = self._rows(X, self.config)
-        labels, weights = inputs.labels(y, len(rows)), inputs.weights(sample_weight, len(rows))
-        if weights is None:
-            return Batch(self._samples(rows), labels, None, config)
-        some, left = self._weighed(weights, len(rows))
-        return Batch(
-            self._samples(rows[torch.from_numpy(some)]),
-            labels[some],
-            None if left is None else torch.from_numpy(left).to(self._device),
-            config,
-        )
+        labels = inputs.labels(y, len(rows))
+        some, weights = self._weighed(sample_weight, len(rows))
+        if isinstance(some, np.ndarray):
+            rows, labels = rows[torch.from_numpy(some)], labels[some]
+        return Batch(self._samples(rows), labels, weights, config)
 
     def _rows(self, X: Any, config: Config, features: int | None = None) -> tuple[Tensor | SparseRows, Config]:
         """Return X as a matrix, with pictures as rows, and the settings. The first samples decide on the encoder."""
@@ -279,17 +272,18 @@ class IF2Net:
             )
         return inputs.matrix(rows, features if self.encoder is None else self.encoder.inputs), config
 
-    def _weighed(self, weights: np.ndarray | None, count: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def _weighed(self, sample_weight: Any, count: int) -> tuple[np.ndarray | slice, Tensor | None]:
         """Return the places of the samples to learn, and their weights, or None where all of them are 1.
 
         Statistics take any weights. The gradient rules and the tweak take samples one by one, so these are repeated.
         """
+        weights = inputs.weights(sample_weight, count)
         if weights is None:
-            return np.arange(count), None
+            return slice(None), None
         if not RULES[self.config.rule].exact or self._has_tweak:
             return inputs.repeated(weights), None
         some = np.flatnonzero(weights)
-        return some, None if (weights[some] == 1).all() else weights[some]
+        return some, None if (weights[some] == 1).all() else torch.from_numpy(weights[some]).to(self._device)
 
     @property
     def _has_tweak(self) -> bool:
@@ -428,7 +422,9 @@ class IF2Net:
         if not self._can_stream(batches):
             self._learn_batch(self._gathered(batches), report)
             return
-        aside = self._learner_beside()
+        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
+        # It has no samples. It has the classes and members, to check new ones.
+        aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
         if not aside.tweaks and iter(batches) is not batches:
             aside._start_from_batches(batches)
         for X, y, weights in inputs.batches(batches):
@@ -456,21 +452,11 @@ class IF2Net:
             tensor = self._tensor(rows)
             if self.encoder is not None:
                 self.encoder.check(tensor)
-            some = self._places(weights, len(tensor))
+            some, _ = self._weighed(weights, len(tensor))
             tensors.append(tensor[some])
             labels.append(inputs.labels(y, len(tensor))[some])
             known = known.extended(labels[-1])  # refuses labels of different kinds
         return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
-
-    def _places(self, sample_weight: Any, count: int) -> np.ndarray:
-        """Return the places of the samples of a batch to learn, where samples are repeated."""
-        return self._weighed(inputs.weights(sample_weight, count), count)[0]
-
-    def _learner_beside(self) -> IF2Net:
-        """Return a learner without samples that has the classes and members, to check new ones."""
-        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
-        aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
-        return aside
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
@@ -481,7 +467,7 @@ class IF2Net:
             for X, _, weights in inputs.batches(batches):
                 tensor = self._tensor(self._rows(X, first.config, encoder.inputs)[0])
                 encoder.check(tensor)
-                yield tensor[self._places(weights, len(tensor))]
+                yield tensor[self._weighed(weights, len(tensor))[0]]
 
         tweak = encoder.tweak(inputs.Repeatable(samples))
         self.config = first.config
