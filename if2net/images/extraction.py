@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import random
 import time
@@ -55,20 +54,21 @@ def extract(
     X, kept = np.empty((len(paths), 0), np.float32), np.zeros(len(paths), bool)
     left_out: dict[Path, str] = {}
     done = 0
-    with workers(extractor) as pool:
-        batches = _results(paths, extractor, cache or FeatureCache(extractor.identity), pool)
-        with closing(batches):
-            for batch in itertools.chain([[]], batches):
-                for places, row in batch:
-                    done += len(places)
-                    if isinstance(row, str):
-                        left_out |= _reasons([paths[place] for place in places], row)
-                        continue
-                    if not X.shape[1]:
-                        X = np.empty((len(paths), len(row)), np.float32)
-                    X[places], kept[places] = row, True
-                if show is not None:
-                    show(done, len(paths))
+    if show is not None:
+        show(0, len(paths))
+    cache = cache or FeatureCache(extractor.identity)
+    with workers(extractor) as pool, closing(_results(paths, extractor, cache, pool)) as batches:
+        for batch in batches:
+            for places, row in batch:
+                done += len(places)
+                if isinstance(row, str):
+                    left_out |= _reasons([paths[place] for place in places], row)
+                    continue
+                if not X.shape[1]:
+                    X = np.empty((len(paths), len(row)), np.float32)
+                X[places], kept[places] = row, True
+            if show is not None:
+                show(done, len(paths))
     ordered = {path: left_out[path] for path in paths if path in left_out}
     return Features(X if kept.all() else X[kept], kept, ordered)
 
