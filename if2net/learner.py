@@ -32,7 +32,7 @@ from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
-from if2net.samples import Samples, Streamed, block_rows, finish_checks, worth_streaming
+from if2net.samples import Samples, Streamed, also_checked, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
 from if2net.tensor_specs import TensorSpec
 from if2net.version import __version__
@@ -301,17 +301,10 @@ class IF2Net:
             X = Streamed(rows, self.config.torch_dtype, self._device, inputs.finite, self._tensor)
         else:
             X = self._tensor(rows)
-        return X if self.encoder is None else self._fitting(X, self.encoder)
+        return X if self.encoder is None else also_checked(X, self.encoder.fits, self.encoder.check)
 
     def _tensor(self, rows: Tensor | SparseRows) -> Tensor:
         return inputs.tensor(rows, self.config.torch_dtype, self._device)
-
-    def _fitting(self, X: Samples, encoder: Encoder) -> Samples:
-        """Return samples that are checked for values that the encoder cannot take."""
-        if isinstance(X, Streamed):
-            return X.also(encoder.fits, lambda part: encoder.check(self._tensor(part)))
-        encoder.check(X)
-        return X
 
     def _learn_batch(self, batch: Batch, report: Report | None) -> None:
         """Learn a batch as a task. The rule calls `commit` when everything is counted; until then nothing changes."""
@@ -328,7 +321,8 @@ class IF2Net:
         )
         self.config.check_class_weight(after.labels.known)
         if self.check_inputs:
-            X = self._usual(X, encoder)
+            check_size = partial(guards.check_size, encoder=encoder, names=self.feature_names)
+            X = also_checked(X, partial(guards.looks_usual, encoder=encoder), check_size)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 finish_checks(X)
@@ -355,23 +349,12 @@ class IF2Net:
         some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
         first = self._tensor(X.source[some]) if isinstance(X, Streamed) else X[some]
         encoder.start(first, None if weights is None else weights[some])
-        return encoder, self._fitting(X, encoder)
+        return encoder, also_checked(X, encoder.fits, encoder.check)
 
     def _new_encoder(self, config: Config, features: int) -> Encoder:
         if config.shape is not None:
             return InnateEncoder(InnateConfig.of(config.encoder, config.shape, config.flips, config.width))
         return DenseEncoder(encoder_config(config.encoder, features, **config.encoder_overrides()), config.seed)
-
-    def _usual(self, X: Samples, encoder: Encoder) -> Samples:
-        """Return samples that are checked for values far larger than the first data."""
-        names = self.feature_names
-        if isinstance(X, Streamed):
-            return X.also(
-                lambda block: guards.looks_usual(block, encoder),
-                lambda part: guards.check_size(self._tensor(part), encoder, names),
-            )
-        guards.check_size(X, encoder, names)
-        return X
 
     def _task(self, batch: Batch, state: State, label_columns: np.ndarray) -> tuple[Task, Tensor]:
         """Return a batch, with the column of each label, as a task for the decision layer.
