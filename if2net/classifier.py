@@ -446,15 +446,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         rows = inputs.checked(rows)
         inputs.check_frame(rows)
         try:
-            rows = validate_data(
-                self,
-                rows,
-                reset=reset,
-                dtype="numeric",
-                accept_sparse="csr",
-                ensure_all_finite=False,
-                ensure_min_samples=1,
-            )
+            rows = validate_data(self, rows, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         except (ValueError, TypeError):
             if not is_sparse(rows):
                 inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
