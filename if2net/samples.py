@@ -94,9 +94,7 @@ class Streamed:
 Samples = Tensor | Streamed
 
 
-def also_checked(
-    X: Samples, looks_good: Callable[[Tensor], Tensor], check: Callable[[Tensor], None]
-) -> Samples:
+def also_checked(X: Samples, looks_good: Callable[[Tensor], Tensor], check: Callable[[Tensor], None]) -> Samples:
     """Return samples with a further check: a tensor is checked at once, and streamed blocks on their way."""
     if isinstance(X, Tensor):
         check(X)

@@ -17,18 +17,14 @@ from processes import execute
 from pyarrow import csv, parquet
 
 from if2net.errors import ConfigurationError, IF2NetError, InputError, SuspectInputError
-from if2net.tables import (
-    ROWS,
+from if2net.tables import ROWS, Stream, table_to_learn, table_to_predict, tables_to_learn
+from if2net.tables.columns import (
     Columns,
-    Stream,
     columns_to_learn,
     columns_to_predict,
     feature_names,
     features_of,
     labels_of,
-    table_to_learn,
-    table_to_predict,
-    tables_to_learn,
 )
 from if2net.tables.mistakes import notices
 
