@@ -419,7 +419,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             )
         else:
             samples = after._validated(X, reset=reset)
-            targets = _targets(y, inputs.length(samples))
+            targets = _targets(y, samples.shape[0] if is_sparse(samples) else len(samples))
             learner.learn(samples, targets, sample_weight=sample_weight)
             names = getattr(after, "feature_names_in_", None)
             learner.feature_names = None if names is None else list(names)

@@ -151,11 +151,6 @@ def check_frame(X: Any) -> None:
         )
 
 
-def length(X: Any) -> int:
-    """Return the number of samples. Sparse matrices have no length."""
-    return int(X.shape[0]) if hasattr(X, "shape") and len(X.shape) else len(X)
-
-
 def finite(X: Tensor) -> Tensor:
     """Return whether all of X is finite, as a tensor on its device."""
     # Only the minimum and maximum are checked: one pass, no copy.
