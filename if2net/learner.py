@@ -436,8 +436,8 @@ class IF2Net:
             if self.encoder is not None:
                 self.encoder.check(tensor)
             some, _ = self._weighed(weights, len(tensor))
-            tensors.append(tensor[some])
-            labels.append(inputs.labels(y, len(tensor))[some])
+            tensors.append(tensor[some].clone())  # the iterable may use the memory of a batch again
+            labels.append(inputs.labels(y, len(tensor))[some].copy())
             known = known.extended(labels[-1])  # refuses labels of different kinds
         return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
 
