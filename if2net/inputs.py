@@ -259,7 +259,7 @@ def is_batches(X: Any, y: Any) -> bool:
     """Return whether X is an iterable of (X, y) batches, such as a DataLoader, rather than samples."""
     if y is not None or not isinstance(X, Iterable):
         return False
-    return not (isinstance(X, np.ndarray | Tensor | SparseRows | str) or hasattr(X, "to_numpy") or is_sparse(X))
+    return not (isinstance(X, np.ndarray | Tensor | str) or hasattr(X, "to_numpy") or is_sparse(X))
 
 
 class Repeatable:
@@ -288,8 +288,6 @@ def batches(iterable: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _as_matrix(X: Any) -> Tensor | SparseRows:
-    if isinstance(X, SparseRows):
-        return X
     if is_sparse(X):
         return SparseRows(X)
     if isinstance(X, Tensor):

@@ -112,8 +112,7 @@ def _read(file: IO[bytes], size: int, source: Path | str) -> tuple[dict[str, Ten
     tensors = {}
     for name, (dtype, shape, bytes_) in _layout(entries, size - 8 - header_bytes).items():
         content = bytearray(bytes_)
-        if file.readinto(content) != bytes_:  # type: ignore[attr-defined]
-            raise ValueError("it ends too early")
+        file.readinto(content)  # type: ignore[attr-defined]  # after a short read the checksum differs
         digest.update(content)
         tensors[name] = (torch.frombuffer(content, dtype=dtype) if bytes_ else torch.empty(0, dtype=dtype)).reshape(
             shape
