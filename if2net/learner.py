@@ -426,20 +426,23 @@ class IF2Net:
         return bool(self.tweaks) or not self._has_tweak or iter(batches) is not batches
 
     def _gathered(self, batches: Iterable[Any]) -> Batch:
-        """Return all batches as one, with the samples repeated by their weights."""
+        """Return all batches as one, with their weights, or with the samples repeated by them."""
         tensors: list[Tensor] = []
         labels: list[np.ndarray] = []
+        weights: list[Tensor] = []
         config, known = self.config, self.labels
-        for X, y, weights in inputs.batches(batches):
+        for X, y, sample_weight in inputs.batches(batches):
             rows, config = self._rows(X, config, tensors[0].shape[1] if tensors else None)
             tensor = self._tensor(rows)
             if self.encoder is not None:
                 self.encoder.check(tensor)
-            some, _ = self._weighed(weights, len(tensor))
+            some, left = self._weighed(sample_weight, len(tensor))
             tensors.append(tensor[some].clone())  # the iterable may use the memory of a batch again
             labels.append(inputs.labels(y, len(tensor))[some].copy())
+            weights.append(tensor.new_ones(len(labels[-1]), dtype=torch.float64) if left is None else left)
             known = known.extended(labels[-1])  # refuses labels of different kinds
-        return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
+        joined = torch.cat(weights)
+        return Batch(torch.cat(tensors), np.concatenate(labels), None if (joined == 1).all() else joined, config)
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
