@@ -7,7 +7,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -193,17 +193,13 @@ def _computed(
             wait(begun)
         finally:
             for future, digests in begun.items():
-                if _succeeded(future):
+                if future.done() and future.exception() is None:
                     new |= _usable(dict(zip(digests, future.result(), strict=True)))
             cache.add(new)
 
 
 def _usable(rows: dict[bytes, np.ndarray | str]) -> dict[bytes, np.ndarray]:
     return {digest: row for digest, row in rows.items() if not isinstance(row, str)}
-
-
-def _succeeded(future: Future[Any]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _reasons(paths: list[Path], reason: str) -> dict[Path, str]:
