@@ -340,11 +340,11 @@ def test_a_file_that_lacks_a_part_of_the_model_is_refused(tmp_path):
     assert_refused(path, "does not hold a whole if2net model")
 
 
-@pytest.mark.parametrize(("kind", "name"), [("backbone", "a backbone"), ("innate", "an innate encoder")])
-def test_a_file_of_another_kind_is_refused_as_a_model(tmp_path, kind, name):
+@pytest.mark.parametrize(("kind", "words"), [("backbone", "a backbone"), ("innate", "an innate encoder")])
+def test_a_file_of_another_kind_is_refused_as_a_model(tmp_path, kind, words):
     path = tmp_path / "other.if2"
     modelfile.write(path, {"weight": torch.zeros(3)}, {"kind": kind})
-    assert_refused(path, f"holds {name}, not a model")
+    assert_refused(path, f"holds {words}, not a model")
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_read_whole(new_learner, digits, tmp_path, monkeypatch):
