@@ -130,7 +130,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             This classifier.
         """
         with _lock_of(self):
-            return self._learn(IF2Net(self._config()), X, y, sample_weight, reset=True)
+            return self._learn(None, X, y, sample_weight)
 
     def set_params(self, **params: Any) -> IF2NetClassifier:
         """Set parameters; most take effect with `fit`.
@@ -162,9 +162,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             This classifier.
         """
         with _lock_of(self):
-            if hasattr(self, "learner_"):
-                return self._learn(self.learner_, X, y, sample_weight, reset=False)
-            return self._learn(IF2Net(self._config()), X, y, sample_weight, reset=True)
+            return self._learn(getattr(self, "learner_", None), X, y, sample_weight)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> IF2NetClassifier:
         """Remove samples, as if they had never been learned; exact.
@@ -406,7 +404,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             seed = check_random_state(seed).randint(2**31 - 1)
         return Config.of(**parameters, **further, seed=int(seed))
 
-    def _learn(self, learner: IF2Net, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> IF2NetClassifier:
+    def _learn(self, before: IF2Net | None, X: Any, y: Any, sample_weight: Any) -> IF2NetClassifier:
+        """Learn with the learner from before, or with a new one for None."""
+        learner, reset = before or IF2Net(self._config()), before is None
         after = copy.copy(self)  # until everything is learned, other threads use the classifier as it was
         if inputs.is_batches(X, y):
             learner.learn(X, sample_weight=sample_weight)
@@ -419,7 +419,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
             )
         else:
             samples = after._validated(X, reset=reset)
-            targets = _targets(y, inputs.length(samples))
+            targets = _targets(y, samples.shape[0] if is_sparse(samples) else len(samples))
             learner.learn(samples, targets, sample_weight=sample_weight)
             names = getattr(after, "feature_names_in_", None)
             learner.feature_names = None if names is None else list(names)
@@ -446,15 +446,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         rows = inputs.checked(rows)
         inputs.check_frame(rows)
         try:
-            rows = validate_data(
-                self,
-                rows,
-                reset=reset,
-                dtype="numeric",
-                accept_sparse="csr",
-                ensure_all_finite=False,
-                ensure_min_samples=1,
-            )
+            rows = validate_data(self, rows, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         except (ValueError, TypeError):
             if not is_sparse(rows):
                 inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers

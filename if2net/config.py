@@ -88,11 +88,6 @@ class Config:
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        replacing = (  # None leaves the preset's
-            ("activation", self.activation, ACTIVATIONS),
-            ("way to standardise", self.standardise, MODES),
-            ("solver of the tweak", self.solver, SOLVERS),
-        )
         for kind, name, known in (
             ("encoder", self.encoder, ("auto", *PRESETS, *INNATE)),
             ("rule", self.rule, RULES),
@@ -100,10 +95,12 @@ class Config:
             ("projector", self.projector, PROJECTORS),
             ("initialisation", self.initialisation, INITIALISATIONS),
             ("dtype", self.dtype, ("float32", "float64")),
-            ("device", str(self.device).partition(":")[0], DEVICES),
-            *(choice for choice in replacing if choice[1] is not None),
+            ("device", self.device.partition(":")[0], DEVICES),
+            ("activation", self.activation, ACTIVATIONS),
+            ("way to standardise", self.standardise, MODES),
+            ("solver of the tweak", self.solver, SOLVERS),
         ):
-            if name not in known:
+            if name is not None and name not in known:  # None leaves the preset's
                 raise unknown(kind, name, known)
         if self.image_shape is not None:
             pictures.parse_shape(self.image_shape)

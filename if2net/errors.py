@@ -64,14 +64,14 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-def listed(names: Iterable[object], most: int = 3) -> str:
-    """Return the first names, and the number of the others.
+def listed(names: Iterable[object]) -> str:
+    """Return the first three names, and the number of the others.
 
     >>> listed("abcde")
     'a, b, c and 2 more'
     """
     words = [str(name) for name in names]
-    return ", ".join(words[:most]) + (f" and {len(words) - most:,} more" if len(words) > most else "")
+    return ", ".join(words[:3]) + (f" and {len(words) - 3:,} more" if len(words) > 3 else "")
 
 
 def check_once(kind: str, names: Iterable[object]) -> None:

@@ -37,17 +37,10 @@ class ClassQuality:
 
 
 class Evaluation:
-    """Counts of right and wrong predictions.
+    """Counts of right and wrong predictions. `classes` has the order of the columns of the probabilities.
 
     Labels that the model does not know are allowed; their samples count as wrong.
 
-    Parameters
-    ----------
-    classes : array of shape (classes,)
-        The classes of the model, in the order of the columns of the probabilities.
-
-    Examples
-    --------
     >>> evaluation = Evaluation(np.array(["jay", "owl"]))
     >>> evaluation.add(["1.jpg", "2.jpg"], np.array(["jay", "owl"]), np.array([[0.9, 0.1], [0.6, 0.4]]))
     >>> evaluation.accuracy, evaluation.confusions

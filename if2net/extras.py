@@ -9,19 +9,8 @@ from if2net.errors import ConfigurationError
 
 
 def require(module: str, extra: str, need: str) -> Any:
-    """Import a module of an optional package, or raise an error that says how to install the package.
+    """Import a module of the package that an extra of if2net installs, or raise an error that says how to install it.
 
-    Parameters
-    ----------
-    module : str
-        The module to import, such as ``pyarrow.csv``.
-    extra : str
-        The extra of if2net that installs it.
-    need : str
-        The beginning of the error's sentence: what needs which package.
-
-    Examples
-    --------
     >>> require("no_such_module", "tables", "Reading tables needs it")
     Traceback (most recent call last):
     if2net.errors.ConfigurationError: Reading tables needs it; install it with `pip install 'if2net[tables]'`.

@@ -18,6 +18,8 @@ from if2net.temporary_files import NEW_FILE_MODE, hidden_path, hold, remove_aban
 
 # The end of the name of an old file that is kept beside the new one.
 KEPT = ".if2net-undo"
+# A folder is cleaned before the first file is written to it. Later files need not list it again.
+_remove_abandoned_once = cache(remove_abandoned)
 
 
 @contextmanager
@@ -26,22 +28,11 @@ def replacing(path: str | os.PathLike[str], keep_old: bool = False) -> Iterator[
 
     A crash at any moment leaves the old file or the new one. If `path` is a symbolic link, it stays one, and the file
     behind it is replaced. Other hard links keep the old content. The new file gets the mode of the old one, and its
-    owner where this is allowed.
+    owner where this is allowed. A file that cannot be written is an OutputError.
 
-    Parameters
-    ----------
-    keep_old : bool
-        Whether the old file stays beside the new one for `take_back`, until the file is replaced again. It is another
-        link to the same file, so nothing is copied; a file system without hard links keeps nothing.
+    With `keep_old`, the old file stays beside the new one for `take_back`, until the file is replaced again. It is
+    another link to the same file, so nothing is copied; a file system without hard links keeps nothing.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written: its folder is missing or read-only, it is not a regular file, it is protected
-        against writing, or the disk is full.
-
-    Examples
-    --------
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "notes.txt"
     >>> with replacing(target) as temporary:
@@ -118,12 +109,6 @@ def read_bytes(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     return path.read_bytes()
-
-
-@cache
-def _remove_abandoned_once(folder: Path) -> None:
-    """Clean a folder before the first file is written to it. Later files need not list it again."""
-    remove_abandoned(folder)
 
 
 def _replaceable(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:

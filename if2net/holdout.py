@@ -18,9 +18,21 @@ PIECE = {"cpu": 1 << 19, "cuda": 1 << 25}
 
 def content_hashes(X: Tensor) -> Tensor:
     """Return a 64-bit hash of the bytes of each row."""
-    rows = min(len(X), max(1, PIECE[X.device.type] // max(1, X.shape[1])))
-    row_hashes = _RowHashes(rows, X)
-    return torch.cat([row_hashes(part) for part in X.split(max(1, rows))])
+    rows = max(1, min(len(X), PIECE[X.device.type] // max(1, X.shape[1])))
+    multipliers = _odd_multipliers(X.shape[1], X.device)
+    # The buffers are allocated once, since allocating them per piece costs more.
+    words = X.new_empty(rows, X.shape[1]).view(torch.int32 if X.dtype == torch.float32 else torch.int64)
+    buffers = words, torch.empty_like(words), torch.empty_like(words, dtype=torch.int64)
+    hashes = []
+    for piece in X.split(rows):
+        bits, shifted, mixed = (buffer[: len(piece)] for buffer in buffers)
+        torch.add(piece, 0.0, out=bits.view(X.dtype))  # makes −0 and 0 equal
+        torch.bitwise_right_shift(bits, 15, out=shifted)
+        mixed.copy_(shifted.bitwise_xor_(bits))
+        sums = mixed.mul_(multipliers).sum(dim=1)
+        sums = (sums ^ (sums >> 31)) * 0x5851F42D4C957F2D
+        hashes.append((sums >> 33) ^ sums)
+    return torch.cat(hashes)
 
 
 def held_out(contents: Tensor, share: float) -> Tensor:
@@ -33,26 +45,6 @@ def held_out(contents: Tensor, share: float) -> Tensor:
     True
     """
     return (contents & (BUCKETS - 1)) < share * BUCKETS
-
-
-class _RowHashes:
-    """Hash the bytes of each row. The buffers are allocated once, since allocating them per piece costs more."""
-
-    def __init__(self, rows: int, X: Tensor) -> None:
-        words = torch.int32 if X.dtype == torch.float32 else torch.int64
-        self.multipliers = _odd_multipliers(X.shape[1], X.device)
-        self.bits = X.new_empty(rows, X.shape[1]).view(words)
-        self.shifted = torch.empty_like(self.bits)
-        self.mixed = torch.empty_like(self.bits, dtype=torch.int64)
-
-    def __call__(self, X: Tensor) -> Tensor:
-        bits, shifted, mixed = (buffer[: len(X)] for buffer in (self.bits, self.shifted, self.mixed))
-        torch.add(X, 0.0, out=bits.view(X.dtype))  # makes −0 and 0 equal
-        torch.bitwise_right_shift(bits, 15, out=shifted)
-        mixed.copy_(shifted.bitwise_xor_(bits))
-        hashes = mixed.mul_(self.multipliers).sum(dim=1)
-        hashes = (hashes ^ (hashes >> 31)) * 0x5851F42D4C957F2D
-        return (hashes >> 33) ^ hashes
 
 
 @lru_cache(maxsize=4)  # copying them to a GPU for each block would make the host wait

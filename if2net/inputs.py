@@ -151,11 +151,6 @@ def check_frame(X: Any) -> None:
         )
 
 
-def length(X: Any) -> int:
-    """Return the number of samples. Sparse matrices have no length."""
-    return int(X.shape[0]) if hasattr(X, "shape") and len(X.shape) else len(X)
-
-
 def finite(X: Tensor) -> Tensor:
     """Return whether all of X is finite, as a tensor on its device."""
     # Only the minimum and maximum are checked: one pass, no copy.
@@ -264,7 +259,7 @@ def is_batches(X: Any, y: Any) -> bool:
     """Return whether X is an iterable of (X, y) batches, such as a DataLoader, rather than samples."""
     if y is not None or not isinstance(X, Iterable):
         return False
-    return not (isinstance(X, np.ndarray | Tensor | SparseRows | str) or hasattr(X, "to_numpy") or is_sparse(X))
+    return not (isinstance(X, np.ndarray | Tensor | str) or hasattr(X, "to_numpy") or is_sparse(X))
 
 
 class Repeatable:
@@ -293,8 +288,6 @@ def batches(iterable: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _as_matrix(X: Any) -> Tensor | SparseRows:
-    if isinstance(X, SparseRows):
-        return X
     if is_sparse(X):
         return SparseRows(X)
     if isinstance(X, Tensor):

@@ -32,7 +32,7 @@ from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
 from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
-from if2net.samples import Samples, Streamed, block_rows, finish_checks, worth_streaming
+from if2net.samples import Samples, Streamed, also_checked, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
 from if2net.tensor_specs import TensorSpec
 from if2net.version import __version__
@@ -54,14 +54,12 @@ REPEATED = (
     "Leave them out, or take them out again with `forget`."
 )
 
-NO_LABELS = Labels()
-
 
 @dataclass(frozen=True)
 class State:
     """Everything that a learner has learned. Each change replaces it as a whole."""
 
-    labels: Labels = NO_LABELS
+    labels: Labels = field(default_factory=Labels)
     encoder: Encoder | None = None
     tweaks: tuple[Tweak, ...] = ()  # one, or one per task
     decision: DecisionLayer | None = None
@@ -256,16 +254,11 @@ class IF2Net:
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return the samples, labels and weights of a user as a batch, or raise an error that says what is wrong."""
         rows, config = self._rows(X, self.config)
-        labels, weights = inputs.labels(y, len(rows)), inputs.weights(sample_weight, len(rows))
-        if weights is None:
-            return Batch(self._samples(rows), labels, None, config)
-        some, left = self._weighed(weights, len(rows))
-        return Batch(
-            self._samples(rows[torch.from_numpy(some)]),
-            labels[some],
-            None if left is None else torch.from_numpy(left).to(self._device),
-            config,
-        )
+        labels = inputs.labels(y, len(rows))
+        some, weights = self._weighed(sample_weight, len(rows))
+        if isinstance(some, np.ndarray):
+            rows, labels = rows[torch.from_numpy(some)], labels[some]
+        return Batch(self._samples(rows), labels, weights, config)
 
     def _rows(self, X: Any, config: Config, features: int | None = None) -> tuple[Tensor | SparseRows, Config]:
         """Return X as a matrix, with pictures as rows, and the settings. The first samples decide on the encoder."""
@@ -279,17 +272,18 @@ class IF2Net:
             )
         return inputs.matrix(rows, features if self.encoder is None else self.encoder.inputs), config
 
-    def _weighed(self, weights: np.ndarray | None, count: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def _weighed(self, sample_weight: Any, count: int) -> tuple[np.ndarray | slice, Tensor | None]:
         """Return the places of the samples to learn, and their weights, or None where all of them are 1.
 
         Statistics take any weights. The gradient rules and the tweak take samples one by one, so these are repeated.
         """
+        weights = inputs.weights(sample_weight, count)
         if weights is None:
-            return np.arange(count), None
+            return slice(None), None
         if not RULES[self.config.rule].exact or self._has_tweak:
             return inputs.repeated(weights), None
         some = np.flatnonzero(weights)
-        return some, None if (weights[some] == 1).all() else weights[some]
+        return some, None if (weights[some] == 1).all() else torch.from_numpy(weights[some]).to(self._device)
 
     @property
     def _has_tweak(self) -> bool:
@@ -307,17 +301,10 @@ class IF2Net:
             X = Streamed(rows, self.config.torch_dtype, self._device, inputs.finite, self._tensor)
         else:
             X = self._tensor(rows)
-        return X if self.encoder is None else self._fitting(X, self.encoder)
+        return X if self.encoder is None else also_checked(X, self.encoder.fits, self.encoder.check)
 
     def _tensor(self, rows: Tensor | SparseRows) -> Tensor:
         return inputs.tensor(rows, self.config.torch_dtype, self._device)
-
-    def _fitting(self, X: Samples, encoder: Encoder) -> Samples:
-        """Return samples that are checked for values that the encoder cannot take."""
-        if isinstance(X, Streamed):
-            return X.also(encoder.fits, lambda part: encoder.check(self._tensor(part)))
-        encoder.check(X)
-        return X
 
     def _learn_batch(self, batch: Batch, report: Report | None) -> None:
         """Learn a batch as a task. The rule calls `commit` when everything is counted; until then nothing changes."""
@@ -334,7 +321,8 @@ class IF2Net:
         )
         self.config.check_class_weight(after.labels.known)
         if self.check_inputs:
-            X = self._usual(X, encoder)
+            check_size = partial(guards.check_size, encoder=encoder, names=self.feature_names)
+            X = also_checked(X, partial(guards.looks_usual, encoder=encoder), check_size)
         if not before.tweaks or self.config.representation == "per-task":
             if encoder.config.tweaked:  # otherwise the tweak is empty and reads no samples
                 finish_checks(X)
@@ -361,23 +349,12 @@ class IF2Net:
         some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
         first = self._tensor(X.source[some]) if isinstance(X, Streamed) else X[some]
         encoder.start(first, None if weights is None else weights[some])
-        return encoder, self._fitting(X, encoder)
+        return encoder, also_checked(X, encoder.fits, encoder.check)
 
     def _new_encoder(self, config: Config, features: int) -> Encoder:
         if config.shape is not None:
             return InnateEncoder(InnateConfig.of(config.encoder, config.shape, config.flips, config.width))
         return DenseEncoder(encoder_config(config.encoder, features, **config.encoder_overrides()), config.seed)
-
-    def _usual(self, X: Samples, encoder: Encoder) -> Samples:
-        """Return samples that are checked for values far larger than the first data."""
-        names = self.feature_names
-        if isinstance(X, Streamed):
-            return X.also(
-                lambda block: guards.looks_usual(block, encoder),
-                lambda part: guards.check_size(self._tensor(part), encoder, names),
-            )
-        guards.check_size(X, encoder, names)
-        return X
 
     def _task(self, batch: Batch, state: State, label_columns: np.ndarray) -> tuple[Task, Tensor]:
         """Return a batch, with the column of each label, as a task for the decision layer.
@@ -428,7 +405,9 @@ class IF2Net:
         if not self._can_stream(batches):
             self._learn_batch(self._gathered(batches), report)
             return
-        aside = self._learner_beside()
+        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
+        # It has no samples. It has the classes and members, to check new ones.
+        aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
         if not aside.tweaks and iter(batches) is not batches:
             aside._start_from_batches(batches)
         for X, y, weights in inputs.batches(batches):
@@ -447,30 +426,23 @@ class IF2Net:
         return bool(self.tweaks) or not self._has_tweak or iter(batches) is not batches
 
     def _gathered(self, batches: Iterable[Any]) -> Batch:
-        """Return all batches as one, with the samples repeated by their weights."""
+        """Return all batches as one, with their weights, or with the samples repeated by them."""
         tensors: list[Tensor] = []
         labels: list[np.ndarray] = []
+        weights: list[Tensor] = []
         config, known = self.config, self.labels
-        for X, y, weights in inputs.batches(batches):
+        for X, y, sample_weight in inputs.batches(batches):
             rows, config = self._rows(X, config, tensors[0].shape[1] if tensors else None)
             tensor = self._tensor(rows)
             if self.encoder is not None:
                 self.encoder.check(tensor)
-            some = self._places(weights, len(tensor))
-            tensors.append(tensor[some])
-            labels.append(inputs.labels(y, len(tensor))[some])
+            some, left = self._weighed(sample_weight, len(tensor))
+            tensors.append(tensor[some].clone())  # the iterable may use the memory of a batch again
+            labels.append(inputs.labels(y, len(tensor))[some].copy())
+            weights.append(tensor.new_ones(len(labels[-1]), dtype=torch.float64) if left is None else left)
             known = known.extended(labels[-1])  # refuses labels of different kinds
-        return Batch(torch.cat(tensors), np.concatenate(labels), None, config)
-
-    def _places(self, sample_weight: Any, count: int) -> np.ndarray:
-        """Return the places of the samples of a batch to learn, where samples are repeated."""
-        return self._weighed(inputs.weights(sample_weight, count), count)[0]
-
-    def _learner_beside(self) -> IF2Net:
-        """Return a learner without samples that has the classes and members, to check new ones."""
-        aside = self.fork() if self.encoder is not None else IF2Net(self.config)
-        aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
-        return aside
+        joined = torch.cat(weights)
+        return Batch(torch.cat(tensors), np.concatenate(labels), None if (joined == 1).all() else joined, config)
 
     def _start_from_batches(self, batches: Iterable[Any]) -> None:
         """Start the encoder and solve its tweak, with one pass over the batches per layer."""
@@ -481,7 +453,7 @@ class IF2Net:
             for X, _, weights in inputs.batches(batches):
                 tensor = self._tensor(self._rows(X, first.config, encoder.inputs)[0])
                 encoder.check(tensor)
-                yield tensor[self._places(weights, len(tensor))]
+                yield tensor[self._weighed(weights, len(tensor))[0]]
 
         tweak = encoder.tweak(inputs.Repeatable(samples))
         self.config = first.config
@@ -501,7 +473,7 @@ class IF2Net:
             Solve the tweak again on X, so that a score depends on the other samples of X. Without it and without
             `task`, a score depends on its sample alone.
         """
-        return self._scored(X, task, transductive, self._solution())
+        return self._by_blocks(X, task, transductive, self._solution().times_beta)
 
     def _solution(self, *, temperature: bool = False) -> Solution:
         """Return the solution of the current state. It is derived once per state, when it is first needed."""
@@ -522,17 +494,6 @@ class IF2Net:
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
-
-    def _scored(
-        self,
-        X: Any,
-        task: int | None,
-        transductive: bool,
-        solution: Solution,
-        finish: Callable[[Tensor], Tensor] = lambda scores: scores,
-    ) -> Tensor:
-        """Return finish(Vβ), computed block by block; `finish` maps each row by itself."""
-        return self._by_blocks(X, task, transductive, lambda V: finish(solution.times_beta(V)))
 
     def _by_blocks(
         self, X: Any, task: int | None, transductive: bool, function: Callable[[Tensor], Tensor]
@@ -574,8 +535,8 @@ class IF2Net:
         """Return finish(scores / τ), computed block by block."""
         solution = self._solution(temperature=True)
         assert solution.temperature is not None
-        temperature = solution.temperature
-        return self._scored(X, task, transductive, solution, lambda scores: finish(scores.double() / temperature))
+        times_beta, temperature = solution.times_beta, solution.temperature
+        return self._by_blocks(X, task, transductive, lambda V: finish(times_beta(V).double() / temperature))
 
     def predict(
         self, X: Any, *, task: int | None = None, transductive: bool = False, unknown: float | None = None
@@ -593,7 +554,7 @@ class IF2Net:
         """
         if unknown is None:
             solution = self._solution()
-            best = self._scored(X, task, transductive, solution, lambda scores: scores.argmax(dim=1))
+            best = self._by_blocks(X, task, transductive, lambda V: solution.times_beta(V).argmax(dim=1))
             return solution.classes[best.cpu().numpy()]
         self.check_unknown(unknown)
         solution, novelty = self._with_novelty()

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -19,28 +19,15 @@ _POLL_SECONDS = 0.1
 
 
 @contextmanager
-def locked(
-    path: str | os.PathLike[str], wait: bool = True, report: Callable[[str], None] | None = None
-) -> Iterator[None]:
+def locked(path: str | os.PathLike[str], wait: bool = True) -> Iterator[None]:
     """Let one process at a time change a file or a folder, from reading it to writing it.
 
     The lock is a small file beside the file, which need not exist yet, or inside the folder, and is removed at the
     end. If a process dies, its lock is released at once. Symbolic links to a file share its lock; hard links do
     not. A thread that asks for a lock that it holds already would wait forever.
 
-    Parameters
-    ----------
-    wait : bool
-        Whether to wait for a process that holds the lock.
-    report : callable, optional
-        Receives a sentence that names that process, before the wait. Default: a warning of the logger `if2net`.
-
-    Raises
-    ------
-    OutputError
-        If the lock cannot be created.
-    InUseError
-        If another process holds the lock and `wait` is false.
+    Before it waits for another process, the logger `if2net` names that process. If `wait` is false, a lock that
+    another process holds is an InUseError.
     """
     target = Path(os.path.realpath(path))
     lock = target / f".lock{TEMPORARY}" if target.is_dir() else temporary_path(target, "lock")
@@ -56,7 +43,7 @@ def locked(
             if not wait:
                 raise InUseError(f"{path} is in use by {_holder(lock)}; try again when that process has ended.")
             if not waiting:
-                (report or logging.getLogger("if2net").warning)(f"Waiting for {_holder(lock)}, which uses {path}.")
+                logging.getLogger("if2net").warning("Waiting for %s, which uses %s.", _holder(lock), path)
                 waiting = True
             time.sleep(_POLL_SECONDS)
         with suppress(OSError):  # a full disk; the name is only for messages

@@ -7,7 +7,6 @@ import io
 import json
 import math
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -69,10 +68,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
     if not source.is_file():
         raise ModelFileError(f"There is no model file at {source}; check the path.")
     with _explaining(source), open(source, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{source} is not a regular file; give an .if2 file.")
-        return _read(file, status.st_size, source)
+        return _read(file, os.fstat(file.fileno()).st_size, source)
 
 
 def read_bytes(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -116,8 +112,7 @@ def _read(file: IO[bytes], size: int, source: Path | str) -> tuple[dict[str, Ten
     tensors = {}
     for name, (dtype, shape, bytes_) in _layout(entries, size - 8 - header_bytes).items():
         content = bytearray(bytes_)
-        if file.readinto(content) != bytes_:  # type: ignore[attr-defined]
-            raise ValueError("it ends too early")
+        file.readinto(content)  # type: ignore[attr-defined]  # after a short read the checksum differs
         digest.update(content)
         tensors[name] = (torch.frombuffer(content, dtype=dtype) if bytes_ else torch.empty(0, dtype=dtype)).reshape(
             shape

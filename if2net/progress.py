@@ -29,24 +29,17 @@ def progress(what: str, console: Console) -> Iterator[Show]:
     if not console.is_terminal:
         yield _log(what, console)
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as bars
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[text]}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TextColumn("{task.fields[text]}", markup=False),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as display:
+    with bars.Progress(*columns, console=console, transient=True) as display:
         bar = display.add_task(what, total=None, text="")
 
         def show(done: int, total: int | None, /, text: str = "") -> None:

@@ -52,10 +52,11 @@ class Streamed:
         dtype: torch.dtype,
         device: torch.device,
         looks_good: Callable[[Tensor], Tensor],
-        explain: Callable[[Tensor], object] = lambda part: None,
+        checked: Callable[[Tensor], Tensor] = lambda part: part,
     ) -> None:
         self.source, self.dtype, self.device = source, dtype, device
-        self.looks_good, self.explain = looks_good, explain
+        self.looks_good = looks_good
+        self.checked = checked  # from a part of the source to a tensor on the device, or to an error
         self.good: Tensor | None = None  # known when all blocks have been checked
 
     def __len__(self) -> int:
@@ -65,31 +66,19 @@ class Streamed:
     def shape(self) -> torch.Size:
         return self.source.shape
 
-    def also(self, looks_good: Callable[[Tensor], Tensor], explain: Callable[[Tensor], object]) -> Streamed:
-        """Return the same samples with a further check, after those that they have."""
-
-        def both_look_good(block: Tensor) -> Tensor:
-            return self.looks_good(block) & looks_good(block)
-
-        def explain_both(part: Tensor) -> None:
-            self.explain(part)
-            explain(part)
-
-        return Streamed(self.source, self.dtype, self.device, both_look_good, explain_both)
-
     def split(self, rows: int) -> Iterable[Tensor]:
         """Return an iterable over blocks of `rows` rows on the device, which can be iterated over repeatedly."""
         return Repeatable(lambda: self._blocks(rows))
 
     def check(self) -> None:
-        """Raise an error if any block was not good. `explain` raises it, given the part of the source."""
+        """Raise an error if any block was not good. `checked` raises it, given the part of the source."""
         if self.good is None:
             for _ in self.split(block_rows(self, ROWS)):
                 pass
         assert self.good is not None
         if not bool(self.good):
             for part in self.source.split(block_rows(self, ROWS)):
-                self.explain(part)
+                self.checked(part)
             raise InputError("X changed while it was read; give a copy that does not change.")
 
     def _blocks(self, rows: int) -> Iterator[Tensor]:
@@ -103,6 +92,23 @@ class Streamed:
 
 
 Samples = Tensor | Streamed
+
+
+def also_checked(X: Samples, looks_good: Callable[[Tensor], Tensor], check: Callable[[Tensor], None]) -> Samples:
+    """Return samples with a further check: a tensor is checked at once, and streamed blocks on their way."""
+    if isinstance(X, Tensor):
+        check(X)
+        return X
+
+    def both_look_good(block: Tensor) -> Tensor:
+        return X.looks_good(block) & looks_good(block)
+
+    def checked(part: Tensor) -> Tensor:
+        block = X.checked(part)
+        check(block)
+        return block
+
+    return Streamed(X.source, X.dtype, X.device, both_look_good, checked)
 
 
 def finish_checks(X: Samples) -> None:

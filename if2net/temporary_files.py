@@ -80,10 +80,7 @@ def remove_abandoned(folder: Path) -> None:
     for path in folder.glob(f".*{TEMPORARY}"):
         if path.name.endswith(f"lock{TEMPORARY}"):
             continue
-        with (
-            suppress(OSError),
-            open(path, "r+b") as file,
-        ):  # not ours, a folder, or still held
+        with suppress(OSError), open(path, "r+b") as file:  # not ours, a folder, or still held
             if sys.platform == "win32":
                 file.close()
             else:

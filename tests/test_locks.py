@@ -1,6 +1,7 @@
 """One process at a time holds the lock of a file or a folder."""
 
 import errno
+import logging
 import os
 import stat
 import subprocess
@@ -17,17 +18,19 @@ from if2net.locks import locked
 from if2net.temporary_files import remove_abandoned
 
 
-def test_a_lock_that_another_process_holds_is_refused_or_waited_for(tmp_path):
+def test_a_lock_that_another_process_holds_is_refused_or_waited_for(tmp_path, monkeypatch):
     path, reports = tmp_path / "m.if2", []
 
-    def release(report):
-        reports.append(report)
+    def release(report, *names):
+        reports.append(report % names)
         process.stdin.close()
+
+    monkeypatch.setattr(logging.getLogger("if2net"), "warning", release)
 
     with held_elsewhere(path) as process:
         with pytest.raises(OutputError, match=f"in use by process {process.pid} on "), locked(path, wait=False):
             pass
-        with locked(path, report=release):
+        with locked(path):
             assert f"Waiting for process {process.pid} on " in reports[0]
     assert len(reports) == 1
     assert not os.listdir(tmp_path)
@@ -117,7 +120,7 @@ from pathlib import Path
 from if2net.locks import locked
 counter = Path(sys.argv[1])
 for _ in range(25):
-    with locked(counter, report=print):
+    with locked(counter):
         counter.write_text(str(int(counter.read_text()) + 1))
 """
 
@@ -125,9 +128,7 @@ for _ in range(25):
 def test_one_process_at_a_time_holds_a_lock(tmp_path):
     counter = tmp_path / "counter"
     counter.write_text("0")
-    processes = [
-        subprocess.Popen([sys.executable, "-c", COUNT, counter], stdout=subprocess.DEVNULL) for _ in range(4)
-    ]
+    processes = [subprocess.Popen([sys.executable, "-c", COUNT, counter]) for _ in range(4)]
     assert [process.wait() for process in processes] == [0, 0, 0, 0]
     assert counter.read_text() == "100"
     assert os.listdir(tmp_path) == ["counter"]

@@ -11,24 +11,20 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
-import pyarrow.csv
-import pyarrow.parquet
+import pyarrow as pa
 import pytest
 from processes import execute
+from pyarrow import csv, parquet
 
 from if2net.errors import ConfigurationError, IF2NetError, InputError, SuspectInputError
-from if2net.tables import (
-    ROWS,
+from if2net.tables import ROWS, Stream, table_to_learn, table_to_predict, tables_to_learn
+from if2net.tables.columns import (
     Columns,
-    Stream,
     columns_to_learn,
     columns_to_predict,
     feature_names,
     features_of,
     labels_of,
-    table_to_learn,
-    table_to_predict,
-    tables_to_learn,
 )
 from if2net.tables.mistakes import notices
 
@@ -67,13 +63,13 @@ def write(folder, ending, rows=50):
 @contextmanager
 def counted_memory():
     """Give a memory pool of Arrow that knows the most it has held."""
-    usual = pyarrow.default_memory_pool()
-    counting = pyarrow.proxy_memory_pool(usual)
-    pyarrow.set_memory_pool(counting)
+    usual = pa.default_memory_pool()
+    counting = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(counting)
     try:
         yield counting
     finally:
-        pyarrow.set_memory_pool(usual)
+        pa.set_memory_pool(usual)
 
 
 # ---------------------------------------------------------------------- columns
@@ -172,11 +168,11 @@ def test_a_large_csv_or_parquet_file_is_not_held_in_memory(ending, tmp_path):
     """Arrow's own memory is measured in a process of its own: it stays well below the size of the columns."""
     rows, path = 100 * ROWS, tmp_path / f"large.{ending}"
     values = np.random.default_rng(0).normal(size=rows)
-    table = pyarrow.table({f"x{place}": values for place in range(20)} | {"label": np.zeros(rows, dtype=int)})
+    table = pa.table({f"x{place}": values for place in range(20)} | {"label": np.zeros(rows, dtype=int)})
     if ending == "csv":
-        pyarrow.csv.write_csv(table, path)
+        csv.write_csv(table, path)
     else:
-        pyarrow.parquet.write_table(table, path, row_group_size=ROWS)
+        parquet.write_table(table, path, row_group_size=ROWS)
     execute(f"""
 import pyarrow
 from pathlib import Path
@@ -232,7 +228,7 @@ def test_parquet_columns_of_vectors_and_categories_are_read(tmp_path):
 
 def test_a_long_text_of_a_parquet_file_takes_its_room_once(tmp_path):
     labels = ["a" * 1000, "b"] * 50
-    pyarrow.parquet.write_table(pyarrow.table({"x": np.zeros(100), "label": labels}), tmp_path / "t.parquet")
+    parquet.write_table(pa.table({"x": np.zeros(100), "label": labels}), tmp_path / "t.parquet")
     ((_, y),) = table_to_learn(tmp_path / "t.parquet")
     assert y.tolist() == labels
     assert y[0] is y[2]
@@ -427,8 +423,8 @@ def test_without_pyarrow_the_error_says_how_to_install_it(ending, tmp_path, monk
 def test_two_columns_of_one_name_are_refused(ending, tmp_path):
     path = tmp_path / f"t.{ending}"
     if ending == "parquet":
-        columns = [pyarrow.array([1.0, 2.0]), pyarrow.array([3.0, 4.0]), pyarrow.array(["a", "b"])]
-        pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, names=["x", "x", "label"]), path)
+        columns = [pa.array([1.0, 2.0]), pa.array([3.0, 4.0]), pa.array(["a", "b"])]
+        parquet.write_table(pa.Table.from_arrays(columns, names=["x", "x", "label"]), path)
     else:
         np.save(tmp_path / "x.npy", np.zeros((2, 1)))
         with zipfile.ZipFile(path, "w") as archive:
@@ -453,7 +449,7 @@ def test_a_pipe_is_no_table(tmp_path):
 
 def test_an_error_that_pyarrow_does_not_explain_is_an_error_of_the_table(tmp_path, monkeypatch):
     def fail(*_, **__):
-        raise pyarrow.lib.ArrowException("Failed to launch worker thread")
+        raise pa.lib.ArrowException("Failed to launch worker thread")
 
     (tmp_path / "t.csv").write_text("x,label\n1,a\n")
     monkeypatch.setattr("pyarrow.csv.open_csv", fail)
@@ -462,9 +458,6 @@ def test_an_error_that_pyarrow_does_not_explain_is_an_error_of_the_table(tmp_pat
 
 
 def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
-    import pyarrow as pa
-    from pyarrow import parquet
-
     vectors = pa.ListArray.from_arrays(pa.array([0, 1 << 20], pa.int32()), pa.array(np.zeros(1 << 20, np.float32)))
     parquet.write_table(pa.table({"v": vectors, "label": ["a"]}), tmp_path / "v.parquet")
     assert (tmp_path / "v.parquet").stat().st_size < 10_000
@@ -477,9 +470,6 @@ def test_a_small_parquet_file_cannot_ask_for_much_memory(tmp_path):
 @pytest.mark.parametrize("mean", ["whole", "broken"])
 def test_a_long_vector_among_short_ones_is_refused_before_it_is_read(mean, tmp_path):
     """The metadata only have the mean length of a group of rows. Equal numbers take no room in the file."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     rows, long = 1 << 16, 1 << 20
     lengths = [4] * (rows - 1) + [long + 4 if mean == "whole" else long + 5]
     ends = np.cumsum([0, *lengths])
@@ -501,9 +491,6 @@ def test_a_group_of_long_vectors_is_read_where_the_file_holds_as_much(tmp_path, 
 
 
 def test_a_huge_text_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    import pyarrow as pa
-    from pyarrow import parquet
-
     table = pa.table({"x": [1.0, 2.0], "label": ["a", "b" * (1 << 24)]})
     parquet.write_table(table, tmp_path / "t.parquet", compression="zstd", use_dictionary=False)
     assert (tmp_path / "t.parquet").stat().st_size < 10_000
@@ -520,9 +507,6 @@ def test_a_huge_text_of_a_small_parquet_file_is_refused_before_it_is_read(tmp_pa
 @pytest.mark.parametrize("kind", ["binary", "large_binary", "large_string", "vectors"])
 def test_a_long_value_of_a_small_parquet_file_is_not_copied_to_every_row(column, kind, tmp_path):
     """The value is stored once, and the rows refer to it."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
     value, type_ = (
         ("b" * 10_000, getattr(pa, kind)()) if kind != "vectors" else (["b" * 10_000], pa.list_(pa.string()))
     )
@@ -544,9 +528,6 @@ def test_the_columns_of_a_wide_table_are_not_compared_with_each_other():
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_label_that_is_too_long_for_a_name_is_refused(tmp_path, ending):
-    import pyarrow as pa
-    from pyarrow import csv, parquet
-
     table, path = pa.table({"x": [1.0, 2.0], "label": ["a", "b" * 1001]}), tmp_path / f"t.{ending}"
     (parquet.write_table if ending == "parquet" else csv.write_csv)(table, path)
     with pytest.raises(InputError, match="column 'label' has more than 1,000 characters"):

@@ -23,7 +23,8 @@ from if2net.images.learning import LearnedImages
 from if2net.images.model_backbone import extractor_for
 from if2net.learner import IF2Net
 from if2net.progress import Show, counting
-from if2net.tables import ROWS, Arrays, Table, feature_names
+from if2net.tables import ROWS, Table
+from if2net.tables.columns import Arrays, feature_names
 
 if TYPE_CHECKING:
     from ray.data import Dataset

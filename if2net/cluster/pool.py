@@ -21,7 +21,7 @@ from if2net.errors import IF2NetError
 from if2net.labels import Labels
 from if2net.learner import IF2Net
 from if2net.output_folders import cache_folder
-from if2net.tables import Arrays, Columns
+from if2net.tables.columns import Arrays, Columns
 
 # Blocks that are assigned to a worker at a time: it counts one while the next one is on its way.
 BLOCKS_PER_WORKER = 2

@@ -21,7 +21,7 @@ from if2net.images.folders import check_unseen
 from if2net.images.model_backbone import BackboneRecord, extractor_for
 from if2net.images.read import frame_pixels
 from if2net.learner import IF2Net
-from if2net.tables import Arrays, Columns, columns_to_learn, features_of, labels_of
+from if2net.tables.columns import Arrays, Columns, columns_to_learn, features_of, labels_of
 
 # The columns of ray.data.read_images: the pixels, and the files that they come from.
 IMAGE, PATH = "image", "path"

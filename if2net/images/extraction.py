@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,20 +54,21 @@ def extract(
     X, kept = np.empty((len(paths), 0), np.float32), np.zeros(len(paths), bool)
     left_out: dict[Path, str] = {}
     done = 0
-    with workers(extractor) as pool:
-        batches = _results(paths, extractor, cache or FeatureCache(extractor.identity), pool)
-        with closing(batches):
-            for batch in itertools.chain([[]], batches):
-                for places, row in batch:
-                    done += len(places)
-                    if isinstance(row, str):
-                        left_out |= _reasons([paths[place] for place in places], row)
-                        continue
-                    if not X.shape[1]:
-                        X = np.empty((len(paths), len(row)), np.float32)
-                    X[places], kept[places] = row, True
-                if show is not None:
-                    show(done, len(paths))
+    if show is not None:
+        show(0, len(paths))
+    cache = cache or FeatureCache(extractor.identity)
+    with workers(extractor) as pool, closing(_results(paths, extractor, cache, pool)) as batches:
+        for batch in batches:
+            for places, row in batch:
+                done += len(places)
+                if isinstance(row, str):
+                    left_out |= _reasons([paths[place] for place in places], row)
+                    continue
+                if not X.shape[1]:
+                    X = np.empty((len(paths), len(row)), np.float32)
+                X[places], kept[places] = row, True
+            if show is not None:
+                show(done, len(paths))
     ordered = {path: left_out[path] for path in paths if path in left_out}
     return Features(X if kept.all() else X[kept], kept, ordered)
 
@@ -193,17 +193,13 @@ def _computed(
             wait(begun)
         finally:
             for future, digests in begun.items():
-                if _succeeded(future):
+                if future.done() and future.exception() is None:
                     new |= _usable(dict(zip(digests, future.result(), strict=True)))
             cache.add(new)
 
 
 def _usable(rows: dict[bytes, np.ndarray | str]) -> dict[bytes, np.ndarray]:
     return {digest: row for digest, row in rows.items() if not isinstance(row, str)}
-
-
-def _succeeded(future: Future[Any]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
 
 
 def _reasons(paths: list[Path], reason: str) -> dict[Path, str]:

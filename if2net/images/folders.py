@@ -43,9 +43,6 @@ class ImageFiles:
         self._cache = FeatureCache(self.extractor.identity)  # one for all iterations, because it may be in memory
         self._most_done = -1
 
-    def __len__(self) -> int:
-        return len(self.paths)
-
     def __iter__(self) -> Iterator[tuple[list[Path], np.ndarray]]:
         for start in range(0, len(self.paths), BLOCK):
             block = [path for path in self.paths[start : start + BLOCK] if path not in self.left_out]

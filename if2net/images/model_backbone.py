@@ -57,10 +57,14 @@ def check_backbone(net: IF2Net | None, backbone: str | Extractor | None = None) 
     if not isinstance(backbone, str | None):
         raise ConfigurationError(f"The backbone must be a string such as {DEFAULT!r}, not {backbone!r:.100}.")
     text = _text(record, backbone)
-    if backbone is None:
-        _check_own(text)
-        return
     name, _ = split(text)
+    if backbone is None:
+        if name not in NAMES and text not in _named_by_the_user:
+            raise ConfigurationError(
+                f"The model has learned with the backbone {text}, which is not part of if2net. If you trust it, give "
+                "it as the backbone; if it is a file that was moved, give its new path."
+            )
+        return
     check_name(name)
     known, _ = split(record["text"]) if record is not None else (name, [])
     if record is not None and name != known and {name, known} <= set(NAMES):  # files can be copies of each other
@@ -82,15 +86,6 @@ def _text(record: BackboneRecord | None, backbone: str | None) -> str:
         return record["text"] if record else DEFAULT
     name, options = split(backbone)
     return ",".join([str(Path(name).resolve()), *options]) if name.endswith(FILES) else backbone
-
-
-def _check_own(text: str) -> None:
-    name, _ = split(text)
-    if name not in NAMES and text not in _named_by_the_user:
-        raise ConfigurationError(
-            f"The model has learned with the backbone {text}, which is not part of if2net. If you trust it, give "
-            "it as the backbone; if it is a file that was moved, give its new path."
-        )
 
 
 def _difference(text: str, known: str) -> str:

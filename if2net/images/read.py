@@ -110,7 +110,10 @@ def _decoded(file: BinaryIO, path: Path | str, framing: Framing, most_pixels: in
         image.draft("RGB", (framing.side, framing.side))  # a JPEG file is then decoded at about this scale
         if image.width * image.height > LARGEST:
             raise InputError(_too_large(path))
-        return _framed(_upright(_as_rgb(image, path)), framing)
+        from PIL import ImageOps
+
+        ImageOps.exif_transpose(image, in_place=True)
+        return _framed(_as_rgb(image, path), framing)
 
 
 def check_file(path: Path) -> None:
@@ -188,8 +191,8 @@ def _as_rgb(image: Image.Image, path: Path | str) -> Image.Image:
         visible = image.convert("RGBA")
         white = _pillow().new("RGBA", visible.size, "white")
         white.alpha_composite(visible)
-        return _keeping_rotation(white.convert("RGB"), image)
-    return image if image.mode == "RGB" else _keeping_rotation(image.convert("RGB"), image)
+        return white.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _from_sixteen_bits(image: Image.Image, path: Path | str) -> Image.Image:
@@ -199,19 +202,8 @@ def _from_sixteen_bits(image: Image.Image, path: Path | str) -> Image.Image:
     if values.min() < 0 or largest > 65535:
         raise InputError(f"{path} has pixels of more than 16 bits; save it with 8 or 16 bits.")
     grey = (values if largest <= 255 else values >> 8).astype(np.uint8)
-    return _keeping_rotation(_pillow().fromarray(grey).convert("RGB"), image)
-
-
-def _keeping_rotation(converted: Image.Image, original: Image.Image) -> Image.Image:
-    converted.getexif().update(original.getexif())
-    return converted
-
-
-def _upright(image: Image.Image) -> Image.Image:
-    from PIL import ImageOps
-
-    ImageOps.exif_transpose(image, in_place=True)
-    return image
+    rgb: Image.Image = _pillow().fromarray(grey).convert("RGB")
+    return rgb
 
 
 def _too_large(path: Path | str, most: int = LARGEST) -> str:

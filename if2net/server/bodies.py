@@ -21,7 +21,7 @@ from python_multipart.multipart import parse_options_header
 from if2net.errors import IF2NetError
 from if2net.server.refusal import Refusal, refusal_of
 from if2net.server.settings import Settings
-from if2net.tables import LABEL_TYPES, columns_to_learn, columns_to_predict, of_type, type_of
+from if2net.tables.columns import LABEL_TYPES, columns_to_learn, columns_to_predict, of_type, type_of
 
 JSON, CSV, FORM = "application/json", "text/csv", "multipart/form-data"
 # The most bytes of JSON and CSV. In memory, lists can take twenty times as much.

@@ -204,8 +204,6 @@ def _explain(message: str, names: Sequence[str] = ()) -> None:
             "The first line, with the names of the columns, has no end or is empty. Complete it, or close the quote "
             "in it. If it is longer than 1 MB, save the table as an .npy, .npz or .parquet file."
         )
-    if "UTF8" in message:
-        raise InputError(UTF_8)
 
 
 def _read_parquet(path: Path, columns: Columns) -> Iterator[Arrays]:

@@ -46,7 +46,7 @@ def test_iterating_twice_gives_the_same_blocks_and_unreadable_images_are_left_ou
     assert all(np.array_equal(a[0], b[0]) for a, b in zip(first, second, strict=True))
     assert list(folder.left_out) == [pictures / "red" / "broken.png"]
     assert folder.counts() == {"blue": 4, "green": 4, "red": 4}
-    assert len(folder.files) == 13
+    assert len(folder.files.paths) == 13
 
 
 def test_several_folders_may_have_a_class_in_common(pictures, pixels, tmp_path):

@@ -142,6 +142,19 @@ def test_the_tweak_of_a_stream_equals_that_of_the_whole_data(digits, repeatable)
     np.testing.assert_allclose(streamed.scores(X), whole.scores(X), atol=1e-5)
 
 
+def test_a_generator_may_use_the_memory_of_a_batch_again(digits):
+    X, y = digits[0][:900].astype(np.float32), digits[1][:900]
+
+    def batches():
+        samples, labels = np.empty_like(X[:300]), np.empty_like(y[:300])
+        for start in range(0, 900, 300):
+            samples[:], labels[:] = X[start : start + 300], y[start : start + 300]
+            yield samples, labels
+
+    gathered, whole = IF2Net(**SMALL_PAPER).learn(batches()), IF2Net(**SMALL_PAPER).learn(X, y)
+    assert torch.equal(gathered.scores(X), whole.scores(X))
+
+
 def test_a_repeatable_stream_is_never_gathered_in_memory(digits, monkeypatch):
     batches, cat = RepeatableBatches(*digits), torch.cat
 

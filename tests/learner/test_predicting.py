@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from if2net import IF2Net
-from if2net.encoder.rowwise import ROWS
+from if2net.encoder.rowwise import ROWS, rowwise
 from if2net.errors import InputError
 
 SMALL_PAPER = {"encoder": "paper", "layers": "5x5,10x5", "width": None}
@@ -49,20 +49,24 @@ def test_a_prediction_depends_on_the_sample_and_the_model_alone(new_learner, dig
     np.testing.assert_array_equal(learner.predict(among_others)[45:75], predicted)
 
 
-def test_predicting_never_holds_the_scores_of_all_samples():
+def test_predicting_never_holds_the_scores_of_all_samples(monkeypatch):
     count = 3 * ROWS["cpu"] + 7
     X, y = np.random.default_rng(0).normal(size=(count, 5)), np.arange(count) % 4
     learner = IF2Net(width=50, device="cpu", seed=0).learn(X, y)
+    best = learner.scores(X).argmax(dim=1).numpy()
     shapes = []
 
-    def best(scores):
-        shapes.append(tuple(scores.shape))
-        return scores.argmax(dim=1)
+    def recorded(function, X):
+        def of_block(block):
+            result = function(block)
+            shapes.append((len(block), tuple(result.shape)))
+            return result
 
-    columns = learner._scored(X, None, False, learner._solution(), best)
-    assert shapes == [(ROWS["cpu"], 4)] * 4
-    assert torch.equal(columns, learner.scores(X).argmax(dim=1))
-    np.testing.assert_array_equal(learner.predict(X), learner.classes[columns.numpy()])
+        return rowwise(of_block, X)
+
+    monkeypatch.setattr("if2net.learner.rowwise", recorded)
+    np.testing.assert_array_equal(learner.predict(X), learner.classes[best])
+    assert shapes == [(ROWS["cpu"], (ROWS["cpu"],))] * 4
 
 
 def test_other_threads_see_the_model_before_or_after_a_change_never_in_between():

@@ -145,6 +145,15 @@ def test_bad_weights_change_nothing(new_learner, digits, unchanged, bad, message
         IF2NetClassifier().fit(X[:2], y[:2], sample_weight=bad)
 
 
+def test_gathered_batches_keep_their_weights(digits):
+    X, y = digits[0][:400], digits[1][:400]
+    weights = np.random.default_rng(0).uniform(0.5, 3, 200)
+    settings = {"width": 40, "device": "cpu", "representation": "per-task"}
+    gathered = IF2Net(**settings).learn([(X[:200], y[:200], weights), (X[200:], y[200:])])
+    whole = IF2Net(**settings).learn(X, y, sample_weight=np.concatenate([weights, np.ones(200)]))
+    assert torch.equal(gathered.scores(X, task=0), whole.scores(X, task=0))
+
+
 def test_weights_beside_batches_are_refused(new_learner, digits):
     with pytest.raises(InputError, match="Batches have their own weights"):
         new_learner().learn([digits], sample_weight=[1.0])

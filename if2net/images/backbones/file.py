@@ -41,7 +41,7 @@ def read(path: Path, device: torch.device | str = "cpu") -> Backbone:
     """Read a backbone file, or a file of innate weights."""
     tensors, header = modelfile.read(path)
     if header.get("kind") == weights.KIND:
-        return innate.read(path, device)
+        return innate.read(path, header, device)
     if header.get("kind") != KIND:
         raise ModelFileError(f"{path} is a model, not a backbone; give a file that `if2net pretrain` has written.")
     try:
@@ -50,9 +50,7 @@ def read(path: Path, device: torch.device | str = "cpu") -> Backbone:
         raise ModelFileError(f"{path} does not hold a whole backbone ({error}). Use a backup copy.") from error
 
 
-def _network(
-    name: str, tensors: dict[str, Tensor], header: dict[str, Any], device: torch.device | str = "cpu"
-) -> Network:
+def _network(name: str, tensors: dict[str, Tensor], header: dict[str, Any], device: torch.device | str) -> Network:
     """Build the network. Nothing that the file asks for takes memory before its tensors are known to fit."""
     size, classes = header["size"], header["classes"]
     if type(size) is not int or not all(isinstance(one, str) for one in (header["dataset"], *classes)):

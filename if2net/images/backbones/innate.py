@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from if2net import modelfile
 from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.network import Network, in_full_precision
@@ -40,8 +40,8 @@ def shipped(name: str, device: torch.device | str) -> Innate:
     return Innate(name, weights.shipped(size, torch.device(device)), weights.HASHES[size])
 
 
-def read(path: Path, device: torch.device | str) -> Innate:
+def read(path: Path, header: dict[str, Any], device: torch.device | str) -> Innate:
     """Return the network of a file of innate weights, which may have seen other data after the drawings."""
-    network, (_, header) = weights.read(path, device), modelfile.read(path)
+    network = weights.read(path, device, digest=header.get("hash"))
     more = [header["then"]] if isinstance(header.get("then"), str) else []
     return Innate(path.name, network, str(header["hash"]), ", then ".join([DRAWINGS, *more]))

@@ -60,9 +60,8 @@ class Network(Backbone):
         self._module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._taps = taps
         self._caught = threading.local()
-        submodules = dict(self._module.named_modules())
         for tap in taps:
-            submodules[tap].register_forward_hook(_catch(tap, lambda: self._caught.maps))
+            self._module.get_submodule(tap).register_forward_hook(_catch(tap, lambda: self._caught.maps))
 
     def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
         wanted = [self._taps[depth - 1] for depth in depths]

@@ -19,9 +19,9 @@ IMAGENET_MEAN, IMAGENET_DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 class OnnxBackbone(Backbone):
-    """A network with one input, N×3×H×H. Without `preprocessing`, images are preprocessed as for ImageNet."""
+    """A network with one input, N×3×H×H. Images are preprocessed as for ImageNet."""
 
-    def __init__(self, path: Path, preprocessing: Preprocessing | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         onnxruntime = require("onnxruntime", "onnx", "ONNX files need onnxruntime")
         if not path.is_file():
             raise ConfigurationError(f"There is no ONNX file at {path}; check the path.")
@@ -47,9 +47,8 @@ class OnnxBackbone(Backbone):
         self.depths = len(self._outputs)
         self.batch_size = shape[0] if isinstance(shape[0], int) else None
         size = next((side for side in shape[2:] if isinstance(side, int)), 224)
-        self.preprocessing = preprocessing or Preprocessing.of_unit_range(
-            Framing(round(size * 8 / 7), size), IMAGENET_MEAN, IMAGENET_DEVIATION
-        )
+        framing = Framing(round(size * 8 / 7), size)
+        self.preprocessing = Preprocessing.of_unit_range(framing, IMAGENET_MEAN, IMAGENET_DEVIATION)
         self._input = inputs[0].name
 
     def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:

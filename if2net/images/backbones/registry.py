@@ -9,8 +9,10 @@ import torch
 
 from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError, check_once, unknown
-from if2net.images.backbones import efficientnet
+from if2net.images.backbones import efficientnet, file, innate, timm
 from if2net.images.backbones.base import Backbone
+from if2net.images.backbones.onnx import OnnxBackbone
+from if2net.images.backbones.pixels import Pixels
 
 # The backbone of a new model for images.
 DEFAULT = "efficientnet-lite0"
@@ -57,28 +59,18 @@ def check_name(name: str, known: Iterable[str] = NAMES) -> None:
 
 
 def load_backbone(name: str, device: torch.device | str = "cpu") -> Backbone:
-    """Load one of `NAMES`, timm:NAME, or a file. Heavy libraries are imported only where they are needed."""
+    """Load one of `NAMES`, timm:NAME, or a file."""
     check_name(name)
     if name in efficientnet.SIZES:
         return efficientnet.load(name, device)
     if name in INNATE:
-        from if2net.images.backbones import innate
-
         return innate.shipped(name, device)
     if name == "pixels":
-        from if2net.images.backbones.pixels import Pixels
-
         return Pixels()
     if name.startswith(TIMM):
-        from if2net.images.backbones import timm
-
         return timm.load(name.removeprefix(TIMM), device)
     if name.endswith(".onnx"):
-        from if2net.images.backbones.onnx import OnnxBackbone
-
         return OnnxBackbone(Path(name))
-    from if2net.images.backbones import file
-
     return file.read(Path(name), device)
 
 
