@@ -15,7 +15,7 @@ from torch import Tensor
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.projector import RecursiveProjector, free_share, projector
 from if2net.decision.statistics import one_hot
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 PROJECTORS = ("exact", "recursive", "batch-mean")
@@ -46,10 +46,6 @@ class Gradient(DecisionLayer):
     """The paper's rule. It needs the whole task at once and makes `epochs` passes over it."""
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
-        if config.projector not in PROJECTORS:
-            raise unknown("projector", config.projector, PROJECTORS)
-        if config.initialisation not in INITIALISATIONS:
-            raise unknown("initialisation", config.initialisation, INITIALISATIONS)
         if not 0 < config.step < 2:
             raise ConfigurationError(f"The step is a share of 1/λmax and must be between 0 and 2, not {config.step}.")
         # α = 0.1 is far below the rounding of a float32 G, and P amplifies that rounding: some float32 runs diverge.

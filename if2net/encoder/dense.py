@@ -15,7 +15,7 @@ from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.fold import Fold
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
-from if2net.errors import ConfigurationError, InputError, unknown
+from if2net.errors import InputError
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # In place: a response is not needed any more.
@@ -64,10 +64,6 @@ class EncoderConfig:
     centre: bool = False  # subtract the mean response to the first data, which would otherwise dominate G
     direct: bool = False  # a direct link: V contains the standardised inputs, too
     bias: bool = False  # a column of ones
-
-    def __post_init__(self) -> None:
-        if not (self.layers or self.direct or self.bias):
-            raise ConfigurationError("An encoder needs a hidden layer or the direct link.")
 
     def folded(self, inputs: int) -> int:
         """Return the number of inputs that the layers see."""
@@ -177,8 +173,6 @@ class DenseEncoder:
 
         A sample of X with a weight counts as that many equal ones.
         """
-        if self.config.activation not in ACTIVATIONS:
-            raise unknown("activation", self.config.activation, ACTIVATIONS)
         self.config.check_memory(X.shape[1], X.dtype, X.device)
         self.standardiser = Standardiser.fit(X, self.config.standardise, weights)
         generator = torch.Generator().manual_seed(self.seed)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from if2net.encoder.blocks import Blocks
 from if2net.encoder.dense import EncoderConfig
-from if2net.errors import unknown
 
 # The default encoder folds more inputs than this, and with its default width a layer has at most as many features and
 # a constant: solving it takes seconds, and about 1 GB of memory. One feature less, and the ridge would be chosen on
@@ -59,8 +58,6 @@ def encoder_config(
     preset: str, inputs: int, *, width: int | None = None, layers: str | None = None, **overrides: object
 ) -> EncoderConfig:
     """Return the named encoder for this number of inputs, with other values where they are given."""
-    if preset not in PRESETS:
-        raise unknown("encoder", preset, PRESETS)
     config = PRESETS[preset]
     if layers is not None:
         config = replace(config, layers=tuple(Blocks.parse(part) for part in layers.split(",")))

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from if2net.encoder.blocks import Blocks
-from if2net.errors import ConfigurationError, NumericalError, unknown
+from if2net.errors import ConfigurationError, NumericalError
 
 POLISHING_ROUNDS = 20
 Columns = tuple[Tensor, ...]
@@ -113,8 +113,6 @@ def solve(
     The iteration only needs to find the zero entries and the signs of the others: given these, the optimum solves a
     linear system (`_polish`). A column is finished as soon as either candidate meets the conditions.
     """
-    if solver not in SOLVERS:
-        raise unknown("solver of the tweak", solver, SOLVERS)
     if strength <= 0:
         raise ConfigurationError(f"The strength λ of the tweak must be positive, not {strength}.")
     best = torch.zeros_like(q)
