@@ -27,8 +27,6 @@ PRESETS: dict[str, EncoderConfig] = {
     # the first data.
     "wide": EncoderConfig(
         layers=(),
-        activation="relu",
-        distribution="normal",
         fold=MOST_INPUTS,
         follow=0.15,
         centre=True,
@@ -65,10 +63,7 @@ def encoder_config(
         width = width or automatic_width(inputs, overrides.get("direct") is not False)
         config = replace(config, layers=(Blocks(width, 1),) if width else (), centre=width > 0)
     elif width is not None and config.layers:
-        config = replace(config, layers=(*config.layers[:-1], _last_layer(config.layers[-1], width)))
+        last = config.layers[-1]
+        config = replace(config, layers=(*config.layers[:-1], Blocks(max(1, width // last.nodes), last.nodes)))
     given = {name: value for name, value in overrides.items() if value is not None}
     return replace(config, **given)  # type: ignore[arg-type]
-
-
-def _last_layer(blocks: Blocks, width: int) -> Blocks:
-    return Blocks(max(1, width // blocks.nodes), blocks.nodes)
