@@ -13,6 +13,7 @@ from torch.nn.functional import pad
 from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
+from if2net.decision.projector import free_share, projector
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge, smallest_ridge
 from if2net.decision.row_space import row_space
@@ -291,8 +292,8 @@ class Analytic(DecisionLayer):
         ridge = max(self.ridge * self.held.width / self.width, smallest_ridge(some.G))
         return Novelty.of(some, self.held, ridge, self.features, product)
 
-    def _projector_alpha(self) -> float:
-        return absolute_ridge(self.G, self.ridge)
+    def free_share(self) -> float:
+        return free_share(projector(self.G, absolute_ridge(self.G, self.ridge)))
 
     def _fit_temperature(self) -> float:
         if not 0 < self.held.samples < self.total.samples:

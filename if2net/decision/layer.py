@@ -15,7 +15,6 @@ from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
 from if2net.decision.novelty import Novelty, Product
-from if2net.decision.projector import free_share, projector
 from if2net.decision.statistics import MOST_SAMPLES, MOST_WEIGHT, Statistics
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
@@ -176,9 +175,9 @@ class DecisionLayer(ABC):
         """Return statistics in which the classes have their weights, if there are any."""
         return statistics if self.class_weight is None else statistics.reweighted(self._weights())
 
+    @abstractmethod
     def free_share(self) -> float:
         """Return tr(P)/S, the share of directions that nothing learned so far uses."""
-        return free_share(projector(self.G, self._projector_alpha()))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the statistics by name, of G one triangle."""
@@ -243,9 +242,6 @@ class DecisionLayer(ABC):
             return some, y, held, weights
         rows = held.nonzero().flatten()
         return some[rows].contiguous(), y[rows], None, None if weights is None else weights[rows]
-
-    def _projector_alpha(self) -> float:
-        return self.config.alpha
 
     def _weights(self) -> Tensor:
         """Return the weight of a sample of each class; balanced ones give all classes the same sum."""
