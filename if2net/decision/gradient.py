@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.projector import RecursiveProjector, free_share, projector
@@ -73,8 +74,7 @@ class Gradient(DecisionLayer):
 
     def grow(self, classes: int) -> None:
         super().grow(classes)
-        more = classes - self._beta.shape[1]
-        self._beta = torch.cat([self._beta, self._beta.new_zeros(self.width, more)], dim=1)
+        self._beta = pad(self._beta, (0, classes - self._beta.shape[1]))
 
     def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Learn one task in a copy of this layer."""
@@ -189,8 +189,7 @@ class ElasticGradient(Gradient):
 
     def grow(self, classes: int) -> None:
         super().grow(classes)
-        more = classes - self.fisher.shape[1]
-        self.fisher = torch.cat([self.fisher, self.fisher.new_zeros(self.width, more)], dim=1)
+        self.fisher = pad(self.fisher, (0, classes - self.fisher.shape[1]))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         yield from super().tensors()

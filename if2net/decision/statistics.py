@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from if2net.accelerate.products import Halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
@@ -143,9 +144,9 @@ class Statistics:
         """Append columns of zeros for new classes."""
         more = classes - self.classes
         if more > 0:
-            self._Q = torch.cat([self._Q, self._Q.new_zeros(self.width, more)], dim=1)
-            self.counts = torch.cat([self.counts, self.counts.new_zeros(more)])
-            self.weights = torch.cat([self.weights, self.weights.new_zeros(more)])
+            self._Q = pad(self._Q, (0, more))
+            self.counts = pad(self.counts, (0, more))
+            self.weights = pad(self.weights, (0, more))
 
     def keep(self, columns: Tensor) -> None:
         """Keep these classes. The samples of the others must have been subtracted."""
