@@ -283,7 +283,7 @@ class Analytic(DecisionLayer):
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)
-        self._beta = tensors["beta"].to(self.device) if "beta" in tensors else None
+        self._beta = tensors.get("beta")
         self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
 
     def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
