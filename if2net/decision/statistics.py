@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from if2net.accelerate.products import Halves
+from if2net.accelerate.products import Halves, by_halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 from if2net.inputs import LARGEST_WEIGHT
 from if2net.tensor_specs import TensorSpec, TensorSpecs
@@ -359,11 +359,10 @@ def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:
         add_gram(wide, rows._replace(V=rows.V.double()).scaled, sign)
         return wide.to(G.dtype)
     V = rows.scaled
-    halves = Halves.where_good(V, inner=0)
-    if halves is None:
-        add_gram(G, V, sign)
+    if by_halves(V, terms=len(V)):
+        add_gram_of_halves(G, Halves(V, inner=0), sign)
     else:
-        add_gram_of_halves(G, halves, sign)
+        add_gram(G, V, sign)
     return G
 
 
