@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -138,7 +138,8 @@ def train(
         with torch.no_grad():
             torch._foreach_copy_(trainer.state, trainer.average)
         network = model.network.eval()
-        network.calibrate(torch.cat([network.features(batch) for batch in trainer.unseen(CALIBRATION)]))
+        unseen = (trainer.drawn(batch)[0] for batch in range(course.steps, course.steps + CALIBRATION))
+        network.calibrate(torch.cat([network.features(pictures) for pictures in unseen]))
     return network
 
 
@@ -205,9 +206,8 @@ class _Trainer:
     def update(self) -> None:
         """Draw a batch and update the weights once."""
         course = self.course
-        numbers = self.count * course.batch + self.place
-        classes = self.drawings.pick(numbers, course.classes)
-        pictures = self.drawings.draw(classes, numbers, course.size).contiguous(memory_format=torch.channels_last)
+        pictures, classes = self.drawn(self.count)
+        pictures = pictures.contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             loss = self.model(pictures, classes, self.teach(pictures))
         slopes = list(torch.autograd.grad(loss, self.parameters))
@@ -222,12 +222,11 @@ class _Trainer:
             self.loss.copy_(loss)
             self.count.add_(1)
 
-    def unseen(self, batches: int) -> Iterator[Tensor]:
-        """Draw pictures beyond those of the training."""
-        course = self.course
-        for batch in range(course.steps, course.steps + batches):
-            numbers = batch * course.batch + self.place
-            yield self.drawings.draw(self.drawings.pick(numbers, course.classes), numbers, course.size)
+    def drawn(self, batch: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Return the pictures of a batch, given its number, and their classes."""
+        numbers = batch * self.course.batch + self.place
+        classes = self.drawings.pick(numbers, self.course.classes)
+        return self.drawings.draw(classes, numbers, self.course.size), classes
 
     def recorded(self) -> Callable[[], None]:
         """Record one update as a CUDA graph and return its replay."""
