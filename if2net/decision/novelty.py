@@ -82,10 +82,7 @@ class RelativeDistance:
 
     @classmethod
     def of(cls, statistics: Statistics) -> RelativeDistance:
-        counted = statistics.weights > 0
-        weights = statistics.weights[counted]
-        means = statistics.Q.double()[:, counted] / weights
-        scatter = with_outer(statistics.G, means, -weights)
+        weights, means, scatter = _scatter(statistics)
         # Where the classes are far apart, the scatter around their means is lost in the rounding of G, which may add
         # up to more than this over many samples.
         least = ROUNDINGS * rounding(statistics.G, statistics.G.dtype)
@@ -196,6 +193,14 @@ class Novelty:
         return float(torch.quantile(self.drawn, 1 - share))
 
 
+def _scatter(statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the weights and the means of the classes that have samples, and the scatter around these means."""
+    counted = statistics.weights > 0
+    weights = statistics.weights[counted]
+    means = statistics.Q.double()[:, counted] / weights
+    return weights, means, with_outer(statistics.G, means, -weights)
+
+
 def _mean_square(root: Tensor, statistics: Statistics) -> float:
     """Return the mean of ‖(v − μ_c)B‖² around the class means.
 
@@ -208,9 +213,7 @@ def _mean_square(root: Tensor, statistics: Statistics) -> float:
     >>> round(_mean_square(torch.eye(2, dtype=torch.float64), statistics), 6)
     9.0
     """
-    counted = statistics.weights > 0
-    means = statistics.Q.double()[:, counted] / statistics.weights[counted]
-    scatter = with_outer(statistics.G, means, -statistics.weights[counted])
+    _, _, scatter = _scatter(statistics)
     signs = torch.randint(2, (root.shape[1], PROBES), generator=torch.Generator().manual_seed(0)) * 2 - 1
     probes = root @ signs.to(root)
     squares = (probes * symmetric_product(scatter, probes.to(scatter.dtype))).double().sum() / PROBES
