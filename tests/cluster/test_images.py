@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from coloured_images import write_images
 from typer.testing import CliRunner
 
 from if2net import IF2Net, cluster
@@ -28,15 +28,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Three classes with four images each, of different sizes; the classes differ in colour."""
-    folder = tmp_path_factory.mktemp("pictures")
-    random = np.random.default_rng(0)
-    for place, name in enumerate(CLASSES):
-        (folder / name).mkdir()
-        for number in range(4):
-            pixels = random.integers(0, 100, (20 + number, 30, 3), dtype=np.uint8)
-            pixels[:, :, 2 - place] += 150
-            Image.fromarray(pixels).save(folder / name / f"{number}.png")
-    return folder
+    return write_images(tmp_path_factory.mktemp("pictures"), CLASSES, 4, 20, 30, growth=1)
 
 
 @pytest.fixture
