@@ -340,10 +340,11 @@ def test_a_file_that_lacks_a_part_of_the_model_is_refused(tmp_path):
     assert_refused(path, "does not hold a whole if2net model")
 
 
-def test_a_backbone_is_refused_as_a_model(tmp_path):
-    path = tmp_path / "resnet.if2"
-    modelfile.write(path, {"weight": torch.zeros(3)}, {"kind": "backbone"})
-    assert_refused(path, "holds a backbone, not a model")
+@pytest.mark.parametrize(("kind", "words"), [("backbone", "a backbone"), ("innate", "an innate encoder")])
+def test_a_file_of_another_kind_is_refused_as_a_model(tmp_path, kind, words):
+    path = tmp_path / "other.if2"
+    modelfile.write(path, {"weight": torch.zeros(3)}, {"kind": kind})
+    assert_refused(path, f"holds {words}, not a model")
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_read_whole(new_learner, digits, tmp_path, monkeypatch):
@@ -370,12 +371,6 @@ def test_a_header_that_claims_more_than_the_file_has_takes_no_memory(tmp_path):
     path = tmp_path / "large.if2"
     path.write_bytes(len(raw).to_bytes(8, "little") + raw)
     assert_refused(path, "do not fill it")
-
-
-def test_an_innate_encoder_is_not_taken_for_a_model(tmp_path):
-    path = tmp_path / "innate.if2"
-    modelfile.write(path, {"weight": torch.zeros(1)}, {"kind": "innate"})
-    assert_refused(path, "holds an innate encoder, not a model")
 
 
 # ---------------------------------------------------------------------- a right checksum and a wrong content
