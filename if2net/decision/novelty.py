@@ -61,24 +61,12 @@ Product = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class RelativeDistance:
-    """The distance d to the known classes.
+    """The distance d to the known classes."""
 
-    Attributes
-    ----------
-    root : Tensor of shape (S, S)
-        B with BBᵀ = Σ⁻¹.
-    mean : Tensor of shape (S,)
-        μ.
-    sides : Tensor of shape (C, S)
-        ΔᵀB, a row per class.
-    shrinking : Tensor of shape (C, C)
-        N with NNᵀ = (Π⁻¹ + K)⁻¹.
-    """
-
-    root: Tensor
-    mean: Tensor
-    sides: Tensor
-    shrinking: Tensor
+    root: Tensor  # S × S: B with BBᵀ = Σ⁻¹
+    mean: Tensor  # μ
+    sides: Tensor  # C × S: ΔᵀB, a row per class
+    shrinking: Tensor  # C × C: N with NNᵀ = (Π⁻¹ + K)⁻¹
 
     @classmethod
     def of(cls, statistics: Statistics) -> RelativeDistance:
@@ -123,32 +111,16 @@ class RelativeDistance:
 
 @dataclass(frozen=True)
 class Novelty:
-    """The novelty of samples, as a function of their features V and their scores Vβ.
+    """The novelty of samples, as a function of their features V and their scores Vβ."""
 
-    Attributes
-    ----------
-    features : slice
-        The features that it takes into account.
-    distance : RelativeDistance
-        Derived from all samples.
-    times_root, times_sides, times_shrinking : callable
-        The products with its matrices.
-    scales : tuple of float
-        1/σ_d and WINNER/σ_s. The latter is 0 where rounding decides about the scores.
-    most : float
-        The score above which a winner counts no more.
-    drawn : Tensor
-        The novelty of drawn known samples; empty where too few samples are held out.
-    """
-
-    features: slice
-    distance: RelativeDistance
-    times_root: Product
+    features: slice  # the features that it takes into account
+    distance: RelativeDistance  # derived from all samples
+    times_root: Product  # the products with its matrices
     times_sides: Product
     times_shrinking: Product
-    scales: tuple[float, float]
-    most: float
-    drawn: Tensor
+    scales: tuple[float, float]  # 1/σ_d and WINNER/σ_s; the latter is 0 where rounding decides about the scores
+    most: float  # the score above which a winner counts no more
+    drawn: Tensor  # the novelty of drawn known samples; empty where too few samples are held out
 
     @classmethod
     def of(

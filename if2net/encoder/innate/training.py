@@ -22,39 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Course:
-    """The length and the rates of the training.
+    """The length and the rates of the training."""
 
-    Attributes
-    ----------
-    seed : int
-        Seed of the drawings and of the first weights.
-    classes, size : int
-        Classes of drawings to tell apart, and height and width of a drawing in pixels.
-    steps, batch : int
-        Updates, and drawings per update.
-    rate : float
-        Largest learning rate. It rises over the first 15 % of the steps and falls to zero along a cosine.
-    momentum, decay : float
-        Nesterov momentum and weight decay.
-    average : float
-        Share of the old weights kept in the running average per step. The average is the result.
-    teacher : str, optional
-        Size of the trained network whose maps this one learns to predict, beside the classes.
-    imitation : float
-        Weight of the error of these predictions, beside the loss of the classes.
-    """
-
-    seed: int = 0
-    classes: int = 50_000
+    seed: int = 0  # of the drawings and of the first weights
+    classes: int = 50_000  # of drawings to tell apart
     steps: int = 27_000
-    batch: int = 512
-    size: int = 32
-    rate: float = 0.2
-    momentum: float = 0.9
-    decay: float = 1e-4
-    average: float = 0.999
-    teacher: str | None = None
-    imitation: float = 10.0
+    batch: int = 512  # drawings per step
+    size: int = 32  # height and width of a drawing in pixels
+    rate: float = 0.2  # the largest; it rises over the first 15 % of the steps and falls to zero along a cosine
+    momentum: float = 0.9  # Nesterov's
+    decay: float = 1e-4  # of the weights
+    average: float = 0.999  # share of the old weights kept in the running average per step; the average is the result
+    teacher: str | None = None  # size of the trained network whose maps this one learns to predict beside the classes
+    imitation: float = 10.0  # weight of the error of these predictions beside the loss of the classes
 
     def __post_init__(self) -> None:
         if min(self.classes, self.steps, self.batch, self.size) < 1:
