@@ -28,8 +28,7 @@ CHOOSING_FEATURES = 2048
 # where they have none.
 Block = tuple[Tensor, Tensor, Tensor, Tensor | None]
 # Receives the progress of a rule: task, epoch, loss and tr(P)/S.
-Progress = dict[str, float]
-Report = Callable[[Progress], None]
+Report = Callable[[dict[str, float]], None]
 
 
 @dataclass(frozen=True)
