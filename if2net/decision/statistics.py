@@ -128,7 +128,7 @@ class Statistics:
 
     @property
     def samples(self) -> int:
-        return int(self.counts.sum().round())
+        return int(self.counts.sum())
 
     @property
     def weight(self) -> float:
