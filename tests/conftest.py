@@ -10,7 +10,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from coloured_images import write_images
 from sklearn.datasets import load_digits
 
 from if2net import IF2Net, IF2NetClassifier
@@ -65,15 +65,7 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def pictures(tmp_path):
     """A folder of three classes with four images each; the classes differ in colour."""
-    folder = tmp_path / "pictures"
-    random = np.random.default_rng(0)
-    for place, name in enumerate(["blue", "green", "red"]):
-        (folder / name).mkdir(parents=True)
-        for number in range(4):
-            pixels = random.integers(0, 100, (40, 50, 3), dtype=np.uint8)
-            pixels[:, :, 2 - place] += 150
-            Image.fromarray(pixels).save(folder / name / f"{number}.png")
-    return folder
+    return write_images(tmp_path / "pictures", ("blue", "green", "red"), 4)
 
 
 @pytest.fixture

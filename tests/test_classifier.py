@@ -4,6 +4,7 @@ import copy
 import pickle
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -402,10 +403,7 @@ def test_two_threads_that_fit_first_lose_nothing():
         start.wait()
         classifier.partial_fit(random.normal(size=(500, 20)), np.array([f"a{place}", f"b{place}"] * 250))
 
-    threads = [threading.Thread(target=fit, args=(place,)) for place in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(fit, range(2)))  # raises their errors
     assert classifier.classes_.tolist() == ["a0", "a1", "b0", "b1"]
     assert classifier.learner_.samples == 1000

@@ -62,11 +62,6 @@ class Halves:
         self.unit = _size(matrix, inner) / TOP
         self.pieces = [_stacked(part, self.unit, inner) for part in matrix.split(PIECE, dim=inner)]
 
-    @staticmethod
-    def where_good(matrix: Tensor, inner: int) -> Halves | None:
-        """Return the halves, or None where float32's own product should be used."""
-        return Halves(matrix, inner) if by_halves(matrix, matrix.shape[inner]) else None
-
     def gram(self, rows: slice) -> Tensor:
         """Return these rows of MᵀM up to the end of the diagonal, so that G = unitᵀ ∘ gram ∘ unit."""
         width = _aligned(rows.stop)

@@ -3,7 +3,7 @@
 from if2net.decision.analytic import Analytic
 from if2net.decision.fixed import PREDICTS_ONLY, Fixed, fixed_tensors
 from if2net.decision.gradient import ElasticGradient, Gradient
-from if2net.decision.layer import Block, DecisionLayer, Progress, Report, RuleConfig, Task
+from if2net.decision.layer import Block, DecisionLayer, Report, RuleConfig, Task
 
 RULES: dict[str, type[DecisionLayer]] = {
     "analytic": Analytic,
@@ -19,7 +19,6 @@ __all__ = [
     "DecisionLayer",
     "Fixed",
     "Gradient",
-    "Progress",
     "Report",
     "RuleConfig",
     "Task",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch.nn.functional import pad
 from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
+from if2net.decision.projector import free_share, projector
 from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
 from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge, smallest_ridge
 from if2net.decision.row_space import row_space
@@ -58,8 +60,6 @@ class Analytic(DecisionLayer):
         self._ridge: float | None = None
         self._keeps_factor = False  # it is as large as G, and only useful when a few samples come at a time
         self._inverse: UpdatedInverse | None = None
-        self._space: tuple[Tensor, Statistics] | None = None  # of few samples, when it has been searched for
-        self._searched = False
 
     @property
     def ridge(self) -> float:
@@ -103,7 +103,7 @@ class Analytic(DecisionLayer):
 
     def _solved(self) -> Tensor:
         """Return β = (G + αI)⁻¹Q for the ridge in use."""
-        space = self._row_space()
+        space = self._row_space
         total = self.reweighted(self.total if space is None else space[1])
         alpha = absolute_ridge(total.G, self.ridge, total.features)
         if self.config.ridge is not None:
@@ -116,14 +116,13 @@ class Analytic(DecisionLayer):
             return solve_by(self._inverse.lower, total.G, total.Q, alpha)
         return solve(total.G, total.Q, alpha)
 
+    @cached_property
     def _row_space(self) -> tuple[Tensor, Statistics] | None:
-        if not self._searched:
-            self._space, self._searched = row_space(self.total), True
-        return self._space
+        return row_space(self.total)
 
     def _parts(self) -> tuple[Statistics, Statistics]:
         """Return the statistics to fit with and the held-out ones, with the weights of the classes."""
-        space = self._row_space() if self.held.width == self.width else None
+        space = self._row_space if self.held.width == self.width else None
         held = self.held if space is None else self.held.reduced(space[0])
         fitting = self.fitting if space is None else space[1].without(held)
         return self.reweighted(fitting), self.reweighted(held)
@@ -154,17 +153,17 @@ class Analytic(DecisionLayer):
         """Add a few samples in place. Where a factor is kept, β is updated with a few products."""
         inverse, beta, ridge = self._inverse, self._beta, self._ridge
         rows = Rows(V, y, weights).scaled
-        fresh = inverse is not None and beta is not None and self._is_fresh(inverse, rows)
-        if inverse is not None and beta is not None and fresh:
+        if inverse is not None and beta is not None and self._is_fresh(inverse, rows):
             beta = pad(beta, (0, classes - beta.shape[1]))
             targets = one_hot(y, classes, beta.dtype)
             targets = targets if weights is None else targets * weights.sqrt().to(targets.dtype)[:, None]
             beta = beta + inverse.grow(rows).to(beta.dtype) @ (targets - rows @ beta)
+        else:
+            inverse = beta = ridge = None
         self.grow(classes)
         self.add(V, y, held, weights)
+        self._beta, self._inverse, self._ridge = beta, inverse, ridge
         self._keeps_factor = True
-        if fresh:
-            self._beta, self._inverse, self._ridge = beta, inverse, ridge
 
     def _is_few(self, samples: int) -> bool:
         """Return whether `update` is the faster way to add this many samples."""
@@ -282,7 +281,7 @@ class Analytic(DecisionLayer):
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)
-        self._beta = tensors["beta"].to(self.device) if "beta" in tensors else None
+        self._beta = tensors.get("beta")
         self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
 
     def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
@@ -291,8 +290,8 @@ class Analytic(DecisionLayer):
         ridge = max(self.ridge * self.held.width / self.width, smallest_ridge(some.G))
         return Novelty.of(some, self.held, ridge, self.features, product)
 
-    def _projector_alpha(self) -> float:
-        return absolute_ridge(self.G, self.ridge)
+    def free_share(self) -> float:
+        return free_share(projector(self.G, absolute_ridge(self.G, self.ridge)))
 
     def _fit_temperature(self) -> float:
         if not 0 < self.held.samples < self.total.samples:
@@ -308,8 +307,8 @@ class Analytic(DecisionLayer):
 
     def _changed(self) -> None:
         super()._changed()
-        self._beta = self._ridge = self._inverse = self._space = None
-        self._searched = False
+        self._beta = self._ridge = self._inverse = None
+        vars(self).pop("_row_space", None)
 
 
 class UpdatedInverse:

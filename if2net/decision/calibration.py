@@ -10,10 +10,10 @@ degrees of freedom, and a score varies most where its class mean is undecided, l
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from if2net.decision.golden_section import golden_section
 from if2net.decision.statistics import Statistics
@@ -31,19 +31,17 @@ USUAL, STRAYS = math.log(0.15), 1.0
 
 def temperature(beta: Tensor, held: Statistics) -> float:
     """Return the τ of softmax(scores / τ) for this β; the usual one where fewer than two classes are held out."""
-    seen = held.weights > 0
-    if int(seen.sum()) < 2:
+    if int((held.weights > 0).sum()) < 2:
         return math.exp(USUAL)
     scores, labels, _ = draw_scores(beta, held)
-    # The likelihood has one peak in log τ.
-    best = golden_section(partial(_loss, scores, labels, held.weight), LOWEST, HIGHEST, STEPS_OF_SEARCH)
-    return math.exp(best)
+    weight = held.weight
 
+    def loss(log_temperature: float) -> float:
+        """Return the cross-entropy of the held-out samples minus the logarithm of the prior, per sample."""
+        error = float(cross_entropy(scores / math.exp(log_temperature), labels))
+        return error + ((log_temperature - USUAL) / STRAYS) ** 2 / (2 * weight)
 
-def _loss(scores: Tensor, labels: Tensor, weight: float, log_temperature: float) -> float:
-    """Return the cross-entropy of the held-out samples minus the logarithm of the prior, per sample."""
-    error = float(torch.nn.functional.cross_entropy(scores / math.exp(log_temperature), labels))
-    return error + ((log_temperature - USUAL) / STRAYS) ** 2 / (2 * weight)
+    return math.exp(golden_section(loss, LOWEST, HIGHEST, STEPS_OF_SEARCH))  # there is one minimum in log τ
 
 
 def draw_scores(

@@ -51,8 +51,8 @@ class Fixed(DecisionLayer):
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         self.grow(tensors["beta"].shape[1])
-        self.total.counts = tensors["counts"].to(self.device)
-        self._beta, self._temperature = tensors["beta"].to(self.device), float(tensors["temperature"])
+        self.total.counts = tensors["counts"]
+        self._beta, self._temperature = tensors["beta"], float(tensors["temperature"])
 
 
 def fixed_tensors(layer: DecisionLayer, dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.projector import RecursiveProjector, free_share, projector
 from if2net.decision.statistics import one_hot
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 PROJECTORS = ("exact", "recursive", "batch-mean")
@@ -46,10 +47,6 @@ class Gradient(DecisionLayer):
     """The paper's rule. It needs the whole task at once and makes `epochs` passes over it."""
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
-        if config.projector not in PROJECTORS:
-            raise unknown("projector", config.projector, PROJECTORS)
-        if config.initialisation not in INITIALISATIONS:
-            raise unknown("initialisation", config.initialisation, INITIALISATIONS)
         if not 0 < config.step < 2:
             raise ConfigurationError(f"The step is a share of 1/λmax and must be between 0 and 2, not {config.step}.")
         # α = 0.1 is far below the rounding of a float32 G, and P amplifies that rounding: some float32 runs diverge.
@@ -77,8 +74,7 @@ class Gradient(DecisionLayer):
 
     def grow(self, classes: int) -> None:
         super().grow(classes)
-        more = classes - self._beta.shape[1]
-        self._beta = torch.cat([self._beta, self._beta.new_zeros(self.width, more)], dim=1)
+        self._beta = pad(self._beta, (0, classes - self._beta.shape[1]))
 
     def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Learn one task in a copy of this layer."""
@@ -193,8 +189,7 @@ class ElasticGradient(Gradient):
 
     def grow(self, classes: int) -> None:
         super().grow(classes)
-        more = classes - self.fisher.shape[1]
-        self.fisher = torch.cat([self.fisher, self.fisher.new_zeros(self.width, more)], dim=1)
+        self.fisher = pad(self.fisher, (0, classes - self.fisher.shape[1]))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         yield from super().tensors()

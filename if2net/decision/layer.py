@@ -15,7 +15,6 @@ from torch.nn.functional import pad
 
 from if2net.decision.calibration import temperature
 from if2net.decision.novelty import Novelty, Product
-from if2net.decision.projector import free_share, projector
 from if2net.decision.statistics import MOST_SAMPLES, MOST_WEIGHT, Statistics
 from if2net.decision.symmetric import pack, unpack
 from if2net.errors import ConfigurationError, ModelFileError
@@ -29,8 +28,7 @@ CHOOSING_FEATURES = 2048
 # where they have none.
 Block = tuple[Tensor, Tensor, Tensor, Tensor | None]
 # Receives the progress of a rule: task, epoch, loss and tr(P)/S.
-Progress = dict[str, float]
-Report = Callable[[Progress], None]
+Report = Callable[[dict[str, float]], None]
 
 
 @dataclass(frozen=True)
@@ -176,9 +174,9 @@ class DecisionLayer(ABC):
         """Return statistics in which the classes have their weights, if there are any."""
         return statistics if self.class_weight is None else statistics.reweighted(self._weights())
 
+    @abstractmethod
     def free_share(self) -> float:
         """Return tr(P)/S, the share of directions that nothing learned so far uses."""
-        return free_share(projector(self.G, self._projector_alpha()))
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the statistics by name, of G one triangle."""
@@ -208,28 +206,23 @@ class DecisionLayer(ABC):
         return total | Statistics.tensor_specs("held", held, classes, dtype) | further
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Restore the layer from its `tensors` and `solved_tensors`."""
-        nameless = tensors["nameless"].tolist()
+        """Restore the layer from its `tensors` and `solved_tensors`. All but G must be on its device."""
+        nameless, weights = tensors["nameless"].tolist(), tensors.get("weights")
         if nameless[1] > nameless[0] or bool((tensors["held.counts"] > tensors["total.counts"]).any()):
             raise ModelFileError("More samples are held out than were learned.")
-        for name, part in (("total", self.total), ("held", self.held)):
-            G = unpack(tensors[f"{name}.G"], len(tensors[f"{name}.Q"]))
-            parts = {f"{name}.G": G, f"{name}.Q": tensors[f"{name}.Q"], f"{name}.counts": tensors[f"{name}.counts"]}
-            part.restore(name, {key: tensor.to(self.device) for key, tensor in parts.items()})
-        self.total.nameless, self.held.nameless = nameless
-        self._restore_weights(tensors.get("weights"))
+        for row, (name, part) in enumerate((("total", self.total), ("held", self.held))):
+            G = unpack(tensors[f"{name}.G"], part.width).to(self.device)
+            part.restore(name, tensors | {f"{name}.G": G})
+            part.nameless, part.nameless_weight = nameless[row], float(nameless[row])
+            if weights is not None:
+                if bool(((weights[row] > 0) != (_all_counts(part) > 0)).any()):
+                    raise ModelFileError("The weights of its samples do not fit their numbers.")
+                part.weights, part.nameless_weight = weights[row, :-1], float(weights[row, -1])
         squares, weight = self.total.trace, self.total.weight
         if not (self.total.are_possible(squares, weight) and self.held.are_possible(squares, weight)):
             raise ModelFileError("Its sums G and Q are not those of any samples.")
         self._changed()
         self._temperature = float(tensors["temperature"]) if "temperature" in tensors else None
-
-    def _restore_weights(self, weights: Tensor | None) -> None:
-        parts = (self.total, self.held)
-        for part, stored in zip(parts, map(_all_counts, parts) if weights is None else weights, strict=True):
-            if bool(((stored.cpu() > 0) != (_all_counts(part).cpu() > 0)).any()):
-                raise ModelFileError("The weights of its samples do not fit their numbers.")
-            part.weights, part.nameless_weight = stored[:-1].to(self.device), float(stored[-1])
 
     def _held_part(
         self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None
@@ -243,9 +236,6 @@ class DecisionLayer(ABC):
             return some, y, held, weights
         rows = held.nonzero().flatten()
         return some[rows].contiguous(), y[rows], None, None if weights is None else weights[rows]
-
-    def _projector_alpha(self) -> float:
-        return self.config.alpha
 
     def _weights(self) -> Tensor:
         """Return the weight of a sample of each class; balanced ones give all classes the same sum."""

@@ -61,31 +61,16 @@ Product = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class RelativeDistance:
-    """The distance d to the known classes.
+    """The distance d to the known classes."""
 
-    Attributes
-    ----------
-    root : Tensor of shape (S, S)
-        B with BBᵀ = Σ⁻¹.
-    mean : Tensor of shape (S,)
-        μ.
-    sides : Tensor of shape (C, S)
-        ΔᵀB, a row per class.
-    shrinking : Tensor of shape (C, C)
-        N with NNᵀ = (Π⁻¹ + K)⁻¹.
-    """
-
-    root: Tensor
-    mean: Tensor
-    sides: Tensor
-    shrinking: Tensor
+    root: Tensor  # S × S: B with BBᵀ = Σ⁻¹
+    mean: Tensor  # μ
+    sides: Tensor  # C × S: ΔᵀB, a row per class
+    shrinking: Tensor  # C × C: N with NNᵀ = (Π⁻¹ + K)⁻¹
 
     @classmethod
     def of(cls, statistics: Statistics) -> RelativeDistance:
-        counted = statistics.weights > 0
-        weights = statistics.weights[counted]
-        means = statistics.Q.double()[:, counted] / weights
-        scatter = with_outer(statistics.G, means, -weights)
+        weights, means, scatter = _scatter(statistics)
         # Where the classes are far apart, the scatter around their means is lost in the rounding of G, which may add
         # up to more than this over many samples.
         least = ROUNDINGS * rounding(statistics.G, statistics.G.dtype)
@@ -126,32 +111,16 @@ class RelativeDistance:
 
 @dataclass(frozen=True)
 class Novelty:
-    """The novelty of samples, as a function of their features V and their scores Vβ.
+    """The novelty of samples, as a function of their features V and their scores Vβ."""
 
-    Attributes
-    ----------
-    features : slice
-        The features that it takes into account.
-    distance : RelativeDistance
-        Derived from all samples.
-    times_root, times_sides, times_shrinking : callable
-        The products with its matrices.
-    scales : tuple of float
-        1/σ_d and WINNER/σ_s. The latter is 0 where rounding decides about the scores.
-    most : float
-        The score above which a winner counts no more.
-    drawn : Tensor
-        The novelty of drawn known samples; empty where too few samples are held out.
-    """
-
-    features: slice
-    distance: RelativeDistance
-    times_root: Product
+    features: slice  # the features that it takes into account
+    distance: RelativeDistance  # derived from all samples
+    times_root: Product  # the products with its matrices
     times_sides: Product
     times_shrinking: Product
-    scales: tuple[float, float]
-    most: float
-    drawn: Tensor
+    scales: tuple[float, float]  # 1/σ_d and WINNER/σ_s; the latter is 0 where rounding decides about the scores
+    most: float  # the score above which a winner counts no more
+    drawn: Tensor  # the novelty of drawn known samples; empty where too few samples are held out
 
     @classmethod
     def of(
@@ -196,6 +165,14 @@ class Novelty:
         return float(torch.quantile(self.drawn, 1 - share))
 
 
+def _scatter(statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the weights and the means of the classes that have samples, and the scatter around these means."""
+    counted = statistics.weights > 0
+    weights = statistics.weights[counted]
+    means = statistics.Q.double()[:, counted] / weights
+    return weights, means, with_outer(statistics.G, means, -weights)
+
+
 def _mean_square(root: Tensor, statistics: Statistics) -> float:
     """Return the mean of ‖(v − μ_c)B‖² around the class means.
 
@@ -208,9 +185,7 @@ def _mean_square(root: Tensor, statistics: Statistics) -> float:
     >>> round(_mean_square(torch.eye(2, dtype=torch.float64), statistics), 6)
     9.0
     """
-    counted = statistics.weights > 0
-    means = statistics.Q.double()[:, counted] / statistics.weights[counted]
-    scatter = with_outer(statistics.G, means, -statistics.weights[counted])
+    _, _, scatter = _scatter(statistics)
     signs = torch.randint(2, (root.shape[1], PROBES), generator=torch.Generator().manual_seed(0)) * 2 - 1
     probes = root @ signs.to(root)
     squares = (probes * symmetric_product(scatter, probes.to(scatter.dtype))).double().sum() / PROBES

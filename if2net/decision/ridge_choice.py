@@ -145,10 +145,7 @@ class RidgePath:
         start = apply_inverse(lower, fitting.Q)
         self.length = start.norm(dim=0)
         self.K, self.T = _lanczos(lower, start, min(STEPS, fitting.width))
-        self._project(held)
-
-    def _project(self, held: Statistics) -> None:
-        """Compute KᵀG_hK and KᵀQ_h, from which every held-out error follows."""
+        # Every held-out error follows from KᵀG_hK and KᵀQ_h.
         flat = self.K.flatten(end_dim=1).to(held.G.dtype)
         product = symmetric_product(held.G, flat.T).T.reshape(self.K.shape).to(self.K.dtype)
         self.curvature = (self.K @ product.mT).double()

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
-from if2net.accelerate.products import Halves
+from if2net.accelerate.products import Halves, by_halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 from if2net.inputs import LARGEST_WEIGHT
 from if2net.tensor_specs import TensorSpec, TensorSpecs
@@ -127,7 +128,7 @@ class Statistics:
 
     @property
     def samples(self) -> int:
-        return int(self.counts.sum().round())
+        return int(self.counts.sum())
 
     @property
     def weight(self) -> float:
@@ -143,9 +144,9 @@ class Statistics:
         """Append columns of zeros for new classes."""
         more = classes - self.classes
         if more > 0:
-            self._Q = torch.cat([self._Q, self._Q.new_zeros(self.width, more)], dim=1)
-            self.counts = torch.cat([self.counts, self.counts.new_zeros(more)])
-            self.weights = torch.cat([self.weights, self.weights.new_zeros(more)])
+            self._Q = pad(self._Q, (0, more))
+            self.counts = pad(self.counts, (0, more))
+            self.weights = pad(self.weights, (0, more))
 
     def keep(self, columns: Tensor) -> None:
         """Keep these classes. The samples of the others must have been subtracted."""
@@ -358,11 +359,10 @@ def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:
         add_gram(wide, rows._replace(V=rows.V.double()).scaled, sign)
         return wide.to(G.dtype)
     V = rows.scaled
-    halves = Halves.where_good(V, inner=0)
-    if halves is None:
-        add_gram(G, V, sign)
+    if by_halves(V, terms=len(V)):
+        add_gram_of_halves(G, Halves(V, inner=0), sign)
     else:
-        add_gram_of_halves(G, halves, sign)
+        add_gram(G, V, sign)
     return G
 
 

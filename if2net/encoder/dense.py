@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from if2net import blas, device_memory, inputs
 from if2net.accelerate.products import Factor, product
@@ -15,7 +16,7 @@ from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.fold import Fold
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
-from if2net.errors import ConfigurationError, InputError, unknown
+from if2net.errors import InputError
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # In place: a response is not needed any more.
@@ -45,6 +46,8 @@ FEW_SAMPLES = 100
 
 # W̃ᵀ of each layer, which Algorithm 1 solves for one set of data. Empty where the encoder has no tweak.
 Tweak = list[Tensor]
+# V before the activation, as a function of the responses of the layer below.
+Layer = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,6 @@ class EncoderConfig:
     centre: bool = False  # subtract the mean response to the first data, which would otherwise dominate G
     direct: bool = False  # a direct link: V contains the standardised inputs, too
     bias: bool = False  # a column of ones
-
-    def __post_init__(self) -> None:
-        if not (self.layers or self.direct or self.bias):
-            raise ConfigurationError("An encoder needs a hidden layer or the direct link.")
 
     def folded(self, inputs: int) -> int:
         """Return the number of inputs that the layers see."""
@@ -177,8 +176,6 @@ class DenseEncoder:
 
         A sample of X with a weight counts as that many equal ones.
         """
-        if self.config.activation not in ACTIVATIONS:
-            raise unknown("activation", self.config.activation, ACTIVATIONS)
         self.config.check_memory(X.shape[1], X.dtype, X.device)
         self.standardiser = Standardiser.fit(X, self.config.standardise, weights)
         generator = torch.Generator().manual_seed(self.seed)
@@ -204,7 +201,7 @@ class DenseEncoder:
             inputs = blocks.width
         if self.config.centre:
             some = torch.randperm(len(X), generator=generator)[:CENTRE_SAMPLES].to(X.device)
-            responses = self._hidden(standardised[some], _counting_layers(self.weights)).double()
+            responses = self._hidden(standardised[some], map(_counting_layer, self.weights)).double()
             counts = torch.ones_like(some, dtype=torch.float64) if weights is None else weights[some]
             self.centre = (counts @ responses / counts.sum()).to(X.dtype)
 
@@ -216,7 +213,7 @@ class DenseEncoder:
         for blocks, weights in zip(self.config.layers, self.weights, strict=True):
             statistics = TweakStatistics(blocks, len(weights), weights.device)
             for X in batches:
-                V = _with_ones(self._hidden(self._standardised(X), _layers(tweaks)))
+                V = pad(self._hidden(self._standardised(X), map(_layer, tweaks)), (0, 1), value=1.0)
                 drifted = self._activate(V @ weights)
                 statistics.add(drifted, V)
             tweaks.append(tweak(statistics, self.config.strength, self.config.solver).to(weights.dtype))
@@ -228,12 +225,12 @@ class DenseEncoder:
 
     def encoding(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
         """Return `encode` as a function for many batches, with the weights prepared once."""
-        layers = _layers(tweak or self.weights)
+        layers = [_layer(weights) for weights in tweak or self.weights]
         return lambda X: self._encoded(X, layers)
 
     def counting(self, tweak: Tweak) -> Callable[[Tensor], Tensor]:
         """Return the function whose rows are counted: `encoding` with faster products, since bits do not matter."""
-        layers = _counting_layers(tweak or self.weights)
+        layers = [_counting_layer(weights) for weights in tweak or self.weights]
         return lambda X: self._encoded(X, layers)
 
     def fits(self, X: Tensor) -> Tensor:
@@ -287,7 +284,7 @@ class DenseEncoder:
         standardised = self._standardiser(X)
         return standardised if self.fold is None else self.fold(standardised)
 
-    def _encoded(self, X: Tensor, layers: Sequence[_Layer]) -> Tensor:
+    def _encoded(self, X: Tensor, layers: list[Layer]) -> Tensor:
         standardised = self._standardised(X)
         parts = []
         if layers:
@@ -299,42 +296,24 @@ class DenseEncoder:
             parts.append(torch.ones_like(X[:, :1]))
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
-    def _hidden(self, standardised: Tensor, layers: Sequence[_Layer]) -> Tensor:
+    def _hidden(self, standardised: Tensor, layers: Iterable[Layer]) -> Tensor:
         V = standardised
         for layer in layers:
             V = self._activate(layer(V))
         return V
 
 
-class _Layer:
-    """The weights of a layer, prepared for many batches, and its bias, which is their last row."""
-
-    def __init__(self, weights: Tensor) -> None:
-        self.weights, self.bias = Factor(weights[:-1]), weights[-1]
-
-    def __call__(self, V: Tensor) -> Tensor:
-        return product(V, self.weights, self.bias)
+def _layer(weights: Tensor) -> Layer:
+    """Return a layer, prepared for many batches. The last row of the weights is its bias."""
+    factor, bias = Factor(weights[:-1]), weights[-1]
+    return lambda V: product(V, factor, bias)
 
 
-class _CountingLayer(_Layer):
-    """The same without the promise that a row has the same bits in any batch."""
-
-    def __call__(self, V: Tensor) -> Tensor:
-        if V.device.type != "cpu":
-            return super().__call__(V)
-        return blas.product(V, self.weights.matrix).add_(self.bias)
-
-
-def _layers(tweak: Tweak) -> Sequence[_Layer]:
-    return [_Layer(weights) for weights in tweak]
-
-
-def _counting_layers(tweak: Tweak) -> Sequence[_Layer]:
-    return [_CountingLayer(weights) for weights in tweak]
-
-
-def _with_ones(V: Tensor) -> Tensor:
-    return torch.cat([V, torch.ones_like(V[:, :1])], dim=1)
+def _counting_layer(weights: Tensor) -> Layer:
+    """Return a faster layer, without the promise that a row has the same bits in any batch."""
+    if weights.device.type != "cpu":
+        return _layer(weights)
+    return lambda V: blas.product(V, weights[:-1]).add_(weights[-1])
 
 
 def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from if2net.encoder.blocks import Blocks
 from if2net.encoder.dense import EncoderConfig
-from if2net.errors import unknown
 
 # The default encoder folds more inputs than this, and with its default width a layer has at most as many features and
 # a constant: solving it takes seconds, and about 1 GB of memory. One feature less, and the ridge would be chosen on
@@ -28,8 +27,6 @@ PRESETS: dict[str, EncoderConfig] = {
     # the first data.
     "wide": EncoderConfig(
         layers=(),
-        activation="relu",
-        distribution="normal",
         fold=MOST_INPUTS,
         follow=0.15,
         centre=True,
@@ -59,8 +56,6 @@ def encoder_config(
     preset: str, inputs: int, *, width: int | None = None, layers: str | None = None, **overrides: object
 ) -> EncoderConfig:
     """Return the named encoder for this number of inputs, with other values where they are given."""
-    if preset not in PRESETS:
-        raise unknown("encoder", preset, PRESETS)
     config = PRESETS[preset]
     if layers is not None:
         config = replace(config, layers=tuple(Blocks.parse(part) for part in layers.split(",")))
@@ -68,10 +63,7 @@ def encoder_config(
         width = width or automatic_width(inputs, overrides.get("direct") is not False)
         config = replace(config, layers=(Blocks(width, 1),) if width else (), centre=width > 0)
     elif width is not None and config.layers:
-        config = replace(config, layers=(*config.layers[:-1], _last_layer(config.layers[-1], width)))
+        last = config.layers[-1]
+        config = replace(config, layers=(*config.layers[:-1], Blocks(max(1, width // last.nodes), last.nodes)))
     given = {name: value for name, value in overrides.items() if value is not None}
     return replace(config, **given)  # type: ignore[arg-type]
-
-
-def _last_layer(blocks: Blocks, width: int) -> Blocks:
-    return Blocks(max(1, width // blocks.nodes), blocks.nodes)

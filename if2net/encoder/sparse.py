@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from if2net.encoder.blocks import Blocks
-from if2net.errors import ConfigurationError, NumericalError, unknown
+from if2net.errors import ConfigurationError, NumericalError
 
 POLISHING_ROUNDS = 20
-Columns = tuple[Tensor, ...]
+# The largest violation of the optimality conditions in a solution, and the iterations after which it is given up.
+TOLERANCE, MOST_ITERATIONS = 1e-5, 20_000
 
 
 class TweakStatistics:
@@ -99,40 +101,28 @@ def projection_network(Z: Tensor, q: Tensor, strength: float) -> Iterator[tuple[
 SOLVERS = {"fista": fista, "projection": projection_network}
 
 
-def solve(
-    Z: Tensor,
-    q: Tensor,
-    strength: float,
-    solver: str = "fista",
-    *,
-    tolerance: float = 1e-5,
-    most_iterations: int = 20_000,
-) -> Tensor:
-    """Return the minimiser of ½xᵀZx − qᵀx + λ‖x‖₁ for each block and column, to the given KKT residual.
+def solve(Z: Tensor, q: Tensor, strength: float, solver: str = "fista") -> Tensor:
+    """Return the minimiser of ½xᵀZx − qᵀx + λ‖x‖₁ for each block and column.
 
     The iteration only needs to find the zero entries and the signs of the others: given these, the optimum solves a
     linear system (`_polish`). A column is finished as soon as either candidate meets the conditions.
     """
-    if solver not in SOLVERS:
-        raise unknown("solver of the tweak", solver, SOLVERS)
     if strength <= 0:
         raise ConfigurationError(f"The strength λ of the tweak must be positive, not {strength}.")
     best = torch.zeros_like(q)
     residual = kkt_residual(Z, q, best, strength)
-    for iteration, (x, signs) in enumerate(SOLVERS[solver](Z, q, strength), 1):
+    for iteration, (x, signs) in enumerate(islice(SOLVERS[solver](Z, q, strength), MOST_ITERATIONS), 1):
         if iteration % 50 == 0:
-            open_columns = (residual > tolerance).nonzero(as_tuple=True)
+            open_columns = (residual > TOLERANCE).nonzero(as_tuple=True)
             for candidate in (x, _polish(Z, q, x, signs, strength, open_columns)):
                 new_residual = kkt_residual(Z, q, candidate, strength)
                 better = new_residual < residual
                 best = torch.where(better.unsqueeze(1), candidate, best)
                 residual = torch.where(better, new_residual, residual)
-        if bool((residual <= tolerance).all()):
+        if bool((residual <= TOLERANCE).all()):
             return best
-        if iteration == most_iterations:
-            break
     raise NumericalError(
-        f"The sparse tweak is still {float(residual.max()):.1e} away from its optimum after {most_iterations} "
+        f"The sparse tweak is still {float(residual.max()):.1e} away from its optimum after {MOST_ITERATIONS} "
         "iterations; use a larger strength (λ) or smaller blocks."
     )
 
@@ -146,7 +136,7 @@ def tweak(statistics: TweakStatistics, strength: float, solver: str = "fista") -
     return solution.reshape(statistics.blocks.width, -1).T.contiguous()
 
 
-def _polish(Z: Tensor, q: Tensor, x: Tensor, signs: Tensor, strength: float, columns: Columns) -> Tensor:
+def _polish(Z: Tensor, q: Tensor, x: Tensor, signs: Tensor, strength: float, columns: tuple[Tensor, ...]) -> Tensor:
     """Solve Z_AA x_A = q_A − λ·sign_A exactly for the given columns, where A is the set of non-zero signs.
 
     A guess that is wrong in a few entries is corrected: an entry whose sign changes leaves A, and one that violates

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from PIL import Image
+from coloured_images import write_images
 from typer.testing import CliRunner
 
 from if2net import IF2Net, cluster
@@ -11,12 +11,9 @@ from if2net.cli import app
 from if2net.cluster import learning
 from if2net.cluster.pool import fingerprint_of
 from if2net.errors import ConfigurationError, IF2NetError, InputError
-from if2net.images.backbones.base import Preprocessing
-from if2net.images.backbones.network import Network
 from if2net.images.extraction import extract
-from if2net.images.extractor import Extractor, load_extractor
+from if2net.images.extractor import load_extractor
 from if2net.images.folders import ImageFolders, list_classes
-from if2net.images.read import Framing
 
 ray = pytest.importorskip("ray")
 
@@ -28,15 +25,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Three classes with four images each, of different sizes; the classes differ in colour."""
-    folder = tmp_path_factory.mktemp("pictures")
-    random = np.random.default_rng(0)
-    for place, name in enumerate(CLASSES):
-        (folder / name).mkdir()
-        for number in range(4):
-            pixels = random.integers(0, 100, (20 + number, 30, 3), dtype=np.uint8)
-            pixels[:, :, 2 - place] += 150
-            Image.fromarray(pixels).save(folder / name / f"{number}.png")
-    return folder
+    return write_images(tmp_path_factory.mktemp("pictures"), CLASSES, 4, 20, 30, growth=1)
 
 
 @pytest.fixture
@@ -45,14 +34,6 @@ def broken(folder):
     path.write_bytes(b"no image")
     yield path
     path.unlink()
-
-
-@pytest.fixture
-def extractor():
-    """A network of the user, which cannot be loaded by a name."""
-    torch.manual_seed(0)
-    module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3, 2), torch.nn.ReLU(), torch.nn.Conv2d(4, 6, 3, 2))
-    return Extractor(Network("own", module.eval(), Preprocessing(Framing(32, 28), (127.0,) * 3, (128.0,) * 3)))
 
 
 @pytest.fixture
@@ -89,7 +70,7 @@ def test_a_folder_is_learned_as_on_one_machine_and_broken_images_are_named(folde
 def test_images_in_memory_are_learned_with_an_extractor_that_is_sent_to_the_workers(folder, extractor):
     settings = {"encoder": "linear", "device": "cpu"}
     expected = IF2Net(**settings).learn(ImageFolders(list_classes([folder])[0], extractor))
-    expected.backbone = {"text": "own", "identity": extractor.identity}
+    expected.backbone = {"text": "small", "identity": extractor.identity}
     images = ray.data.read_images(str(folder), include_paths=True, mode="RGB", override_num_blocks=3)
     net = cluster.learn(IF2Net(**settings), images, backbone=extractor, workers=1)
     assert_same(net, expected, extract(sorted(folder.rglob("*.png")), extractor).X)
@@ -150,7 +131,7 @@ def test_images_without_a_backbone_are_refused(folder, new_learner):
 def test_a_class_that_the_backbone_was_trained_on_is_refused(folder, extractor, new_learner):
     extractor.backbone.seen_classes = ("green",)
     images = ray.data.read_images(str(folder), include_paths=True)
-    with pytest.raises(ConfigurationError, match="own was trained on 'green'"):
+    with pytest.raises(ConfigurationError, match="small was trained on 'green'"):
         cluster.learn(new_learner(), images, backbone=extractor)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layers import learned_layer
 
 from if2net.decision import Analytic, RuleConfig
 from if2net.decision.ridge import absolute_ridge, solve
@@ -158,11 +159,7 @@ def test_the_recursion_equals_the_joint_solution_at_every_step(task, alpha):
 @pytest.fixture
 def layer(task):
     """A layer that has learned 300 samples of four classes and chooses its ridge."""
-    V, y = task(300, 12, 4)
-    layer = Analytic(12, RuleConfig(), torch.float64, "cpu")
-    layer.grow(4)
-    layer.add(V, y, torch.arange(300) % 5 == 0)
-    return layer
+    return learned_layer(*task(300, 12, 4), torch.arange(300) % 5 == 0)
 
 
 def test_beta_is_solved_again_after_every_change(task, layer):
@@ -198,24 +195,19 @@ def test_a_restored_layer_has_the_same_beta_and_temperature(layer):
 
 @pytest.mark.parametrize("held_out", ["some", "none", "all"])
 def test_the_temperature_is_fitted_with_any_share_held_out(task, held_out):
-    V, y = task(200, 12, 4)
-    layer = Analytic(12, RuleConfig(), torch.float64, "cpu")
-    layer.grow(4)
-    held = torch.arange(200) % 5 == 0
-    layer.add(V, y, {"some": held, "none": torch.zeros_like(held), "all": torch.ones_like(held)}[held_out])
+    some = torch.arange(200) % 5 == 0
+    held = {"some": some, "none": torch.zeros_like(some), "all": torch.ones_like(some)}[held_out]
+    layer = learned_layer(*task(200, 12, 4), held)
     assert 0 < layer.temperature < 1
 
 
 def test_removed_classes_leave_no_trace(task):
     V, y = task(120, 12, 3)
     nothing = torch.zeros(120, dtype=torch.bool)
-    layer, without = (Analytic(12, RuleConfig(ridge=0.1), torch.float64, "cpu") for _ in range(2))
-    layer.grow(3)
-    layer.add(V, y, nothing)
+    layer = learned_layer(V, y, nothing, classes=3, ridge=0.1)
     layer.subtract(V[y == 1], y[y == 1], nothing[y == 1])
     layer.keep(torch.tensor([0, 2]))
-    without.grow(2)
-    without.add(V[y != 1], y[y != 1] // 2, nothing[y != 1])
+    without = learned_layer(V[y != 1], y[y != 1] // 2, nothing[y != 1], classes=2, ridge=0.1)
     torch.testing.assert_close(layer.beta, without.beta)
     assert torch.equal(layer.counts, without.counts)
 
@@ -234,9 +226,7 @@ def test_the_free_share_falls_as_more_is_learned(task):
 
 
 def test_a_chosen_ridge_that_is_too_small_for_the_rounding_of_G_is_raised():
-    layer = Analytic(4, RuleConfig(), torch.float32, "cpu")
-    layer.grow(2)
-    layer.add(torch.eye(4).repeat(100, 1), torch.arange(400) % 2, torch.arange(400) % 5 == 0)
+    layer = learned_layer(torch.eye(4).repeat(100, 1), torch.arange(400) % 2, torch.arange(400) % 5 == 0, classes=2)
     chosen = layer.ridge
     layer.total.G[3, 3] = -10 * chosen * layer.total.G[0, 0]  # as if by rounding
     assert bool(torch.isfinite(layer.beta).all())
@@ -244,8 +234,6 @@ def test_a_chosen_ridge_that_is_too_small_for_the_rounding_of_G_is_raised():
 
 
 def test_a_temperature_is_found_where_rounding_is_all_that_is_left_beside_held_out_samples():
-    layer = Analytic(4, RuleConfig(), torch.float32, "cpu")
-    layer.grow(2)
-    layer.add(torch.eye(4).repeat(100, 1), torch.arange(400) % 2, torch.arange(400) < 6)
+    layer = learned_layer(torch.eye(4).repeat(100, 1), torch.arange(400) % 2, torch.arange(400) < 6, classes=2)
     layer.total.G[3, 3] = 0.5  # as if by rounding; the held-out samples have 1
     assert 0 < layer.temperature < 100

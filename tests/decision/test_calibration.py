@@ -2,10 +2,11 @@
 
 import pytest
 import torch
+from layers import counted
 
 from if2net.decision.calibration import temperature
 from if2net.decision.ridge import solve
-from if2net.decision.statistics import Statistics, one_hot
+from if2net.decision.statistics import one_hot
 
 
 def learned(distance, classes=4, samples=400):
@@ -14,13 +15,7 @@ def learned(distance, classes=4, samples=400):
     y = torch.arange(2 * samples) % classes
     V = torch.randn(2 * samples, 10, generator=generator, dtype=torch.float64)
     V[:, :classes] += distance * one_hot(y, classes, V.dtype)
-    parts = []
-    for part in (slice(samples), slice(samples, None)):
-        statistics = Statistics(10, torch.float64)
-        statistics.grow(classes)
-        statistics.add(V[part], y[part])
-        parts.append(statistics)
-    fitting, held = parts
+    fitting, held = (counted(V[part], y[part], classes) for part in (slice(samples), slice(samples, None)))
     return solve(fitting.G, fitting.Q, 1.0), held, V[samples:], y[samples:]
 
 
@@ -30,10 +25,8 @@ def cross_entropy(scores, y, tau):
 
 @pytest.mark.parametrize("classes", [0, 1, 3])
 def test_the_temperature_of_fewer_than_two_classes_is_the_usual_one(classes):
-    held = Statistics(10, torch.float64)
-    held.grow(classes)
-    if classes:
-        held.add(torch.ones(20, 10, dtype=torch.float64), torch.zeros(20, dtype=torch.int64))
+    rows = 20 if classes else 0
+    held = counted(torch.ones(rows, 10, dtype=torch.float64), torch.zeros(rows, dtype=torch.int64), classes)
     assert temperature(torch.ones(10, classes, dtype=torch.float64), held) == pytest.approx(0.15)
 
 
@@ -41,9 +34,7 @@ def test_the_temperature_of_fewer_than_two_classes_is_the_usual_one(classes):
 def test_a_few_held_out_samples_do_not_decide_alone(shift):
     """All of them are right, or all are wrong, which alone would ask for the lowest or the highest temperature."""
     V, y = torch.eye(4, dtype=torch.float64).repeat(2, 1), torch.arange(8) % 4
-    held = Statistics(4, torch.float64)
-    held.grow(4)
-    held.add(V, (y + shift) % 4)
+    held = counted(V, (y + shift) % 4, 4)
     assert 0.02 < temperature(torch.eye(4, dtype=torch.float64), held) < 2
 
 

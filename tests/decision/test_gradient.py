@@ -138,18 +138,6 @@ def test_a_step_that_would_diverge_or_stand_still_is_refused(step):
         new_layer(step=step)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"projector": "exakt"}, "no projector 'exakt'; did you mean 'exact'"),
-        ({"initialisation": "randm"}, "no initialisation 'randm'; did you mean 'random'"),
-    ],
-)
-def test_an_unknown_projector_or_initialisation_is_refused_with_a_similar_name(settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        new_layer(**settings)
-
-
 def test_the_recursive_and_the_exact_projector_learn_the_same_beta(first, second):
     betas = [learn(learn(new_layer(projector=kind), *first), *second).beta for kind in ("exact", "recursive")]
     torch.testing.assert_close(betas[0], betas[1], rtol=1e-4, atol=1e-8)

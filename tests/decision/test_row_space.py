@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from layers import learned_layer
 
-from if2net.decision import Analytic, RuleConfig
 from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.row_space import row_space
 
@@ -16,11 +16,7 @@ def _narrow_layers_count_as_wide(monkeypatch):
 
 
 def counted(task, samples, width=WIDE + 200, **settings):
-    layer = Analytic(width, RuleConfig(**settings), torch.float64, "cpu")
-    V, y = task(samples, width, 3)
-    layer.grow(3)
-    layer.add(V, y, torch.arange(samples) % 3 == 0)
-    return layer
+    return learned_layer(*task(samples, width, 3), torch.arange(samples) % 3 == 0, classes=3, **settings)
 
 
 @pytest.mark.parametrize("settings", [{"ridge": 1e-3}, {}], ids=["ridge given", "ridge chosen"])
@@ -37,10 +33,8 @@ def test_the_solution_is_that_of_all_features(task, settings, monkeypatch):
 
 
 def test_the_scatter_of_nameless_samples_is_noticed(task):
-    layer = Analytic(WIDE + 200, RuleConfig(ridge=1e-3), torch.float64, "cpu")
     V, y = task(32, WIDE + 200, 3)
-    layer.grow(3)
-    layer.add(V, y % 2, torch.zeros(32, dtype=torch.bool))
+    layer = learned_layer(V, y % 2, torch.zeros(32, dtype=torch.bool), classes=3, ridge=1e-3)
     layer.total.drop(0)
     assert row_space(layer.total) is None
     torch.testing.assert_close(layer.beta, solve(layer.G, layer.Q, absolute_ridge(layer.G, 1e-3)))

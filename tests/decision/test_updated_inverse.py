@@ -29,6 +29,14 @@ def update_in_parts(layer, V, y, held, size, classes=4):
         _ = layer.beta
 
 
+def updated(V, y, size):
+    """Return a layer that has learned 1,000 samples at once and the others in parts, and its held-out samples."""
+    held = torch.arange(len(V)) % 10 == 0
+    layer = learned_layer(V[:1000], y[:1000], held[:1000])
+    update_in_parts(layer, V[1000:], y[1000:], held[1000:], size)
+    return layer, held
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-3)])
 @pytest.mark.parametrize("size", [1, 4])
 def test_a_few_samples_need_no_factorisation_and_give_the_same_beta(task, factorised, dtype, tolerance, size):
@@ -59,10 +67,7 @@ def test_a_few_samples_can_add_a_class(task, factorised):
 
 
 def test_beta_is_solved_again_when_many_samples_are_new(task, factorised):
-    V, y = task(1100, 20, 4)
-    held = torch.arange(1100) % 10 == 0
-    layer = learned_layer(V[:1000], y[:1000], held[:1000])
-    update_in_parts(layer, V[1000:], y[1000:], held[1000:], 5)
+    layer, _ = updated(*task(1100, 20, 4), 5)
     assert 2 <= len(factorised) <= 8
     assert not layer._is_few(100)
 
@@ -70,17 +75,13 @@ def test_beta_is_solved_again_when_many_samples_are_new(task, factorised):
 def test_beta_is_solved_again_when_large_samples_change_the_ridge(task, factorised):
     V, y = task(1010, 20, 4)
     V[1004:] *= 30
-    held = torch.arange(1010) % 10 == 0
-    layer = learned_layer(V[:1000], y[:1000], held[:1000])
-    update_in_parts(layer, V[1000:], y[1000:], held[1000:], 2)
+    layer, held = updated(V, y, 2)
     torch.testing.assert_close(layer.beta, learned_layer(V, y, held).beta, rtol=1e-6, atol=1e-9)
 
 
 def test_a_copy_of_the_statistics_is_solved_again(task, factorised):
     V, y = task(1010, 20, 4)
-    held = torch.arange(1010) % 10 == 0
-    layer = learned_layer(V[:1000], y[:1000], held[:1000])
-    update_in_parts(layer, V[1000:], y[1000:], held[1000:], 1)
+    layer, held = updated(V, y, 1)
     copy = layer.empty()
     copy.restore(dict(layer.tensors()))
     torch.testing.assert_close(copy.beta, learned_layer(V, y, held).beta, rtol=1e-9, atol=1e-12)

@@ -10,7 +10,7 @@ from sklearn.linear_model import Lasso
 from if2net import IF2Net, device_memory
 from if2net.encoder import Blocks, DenseEncoder, EncoderConfig
 from if2net.encoder.dense import ACTIVATIONS
-from if2net.errors import ConfigurationError, InputError
+from if2net.errors import InputError
 
 LAYERS = (Blocks(5, 4), Blocks(6, 3), Blocks(10, 5))
 PAPER = EncoderConfig(
@@ -163,11 +163,6 @@ def test_encoding_before_start_is_refused():
     encoder = DenseEncoder(PAPER, seed=0)
     with pytest.raises(RuntimeError, match="call start with the first data"):
         encoder.encode(samples(), [])
-
-
-def test_an_unknown_activation_is_refused_with_a_similar_name():
-    with pytest.raises(ConfigurationError, match="no activation 'tan'; did you mean 'tanh'"):
-        started(replace(PAPER, activation="tan"), samples())
 
 
 def test_more_features_than_fit_into_memory_are_refused(monkeypatch):

@@ -5,7 +5,6 @@ import torch
 
 from if2net.encoder import PRESETS, Blocks, DenseEncoder, encoder_config
 from if2net.encoder.presets import automatic_width
-from if2net.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -60,8 +59,3 @@ def test_settings_replace_the_preset_and_none_keeps_it():
     config = encoder_config("paper", 8, activation="relu", strength=0.5, solver=None, tweaked=False)
     assert (config.activation, config.strength, config.tweaked) == ("relu", 0.5, False)
     assert config.solver == PRESETS["paper"].solver
-
-
-def test_an_unknown_preset_is_refused_with_a_similar_name():
-    with pytest.raises(ConfigurationError, match="no encoder 'papers'; did you mean 'paper'"):
-        encoder_config("papers", 8)

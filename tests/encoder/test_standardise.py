@@ -5,7 +5,6 @@ import torch
 
 from if2net.encoder import standardise
 from if2net.encoder.standardise import CLIP, MODES, WIDE_CLIP, Standardiser
-from if2net.errors import ConfigurationError
 
 
 def samples(units=(1.0, 1.0, 1.0), count=200):
@@ -121,8 +120,3 @@ def test_the_scale_does_not_depend_on_the_pieces_in_which_data_is_read(monkeypat
     pieces = Standardiser.fit(X, mode, weights)
     torch.testing.assert_close(pieces.mean, whole.mean)
     torch.testing.assert_close(pieces.scale, whole.scale)
-
-
-def test_an_unknown_mode_is_refused_with_a_similar_name():
-    with pytest.raises(ConfigurationError, match=r"no way to standardise 'features'; did you mean 'feature'"):
-        Standardiser.fit(samples(), "features")

@@ -1,5 +1,6 @@
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -100,16 +101,8 @@ def test_workers_compute_alone_and_torch_keeps_its_threads_elsewhere(extractor):
 @pytest.mark.usefixtures("two_threads")
 def test_two_threads_can_extract_at_the_same_time(paths, extractor):
     expected = extract(paths, extractor, FeatureCache("alone")).X
-    results = []
-
-    def work(name):
-        results.append(extract(paths, extractor, FeatureCache(name)).X)
-
-    threads = [threading.Thread(target=work, args=[name]) for name in ("first", "second")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda name: extract(paths, extractor, FeatureCache(name)).X, ("first", "second")))
     assert all(np.array_equal(features, expected) for features in results)
     assert threads_elsewhere() == [2, 2]
 
@@ -165,8 +158,6 @@ def test_images_that_another_process_adds_meanwhile_are_not_computed_again(
 
 
 def test_the_features_of_an_image_do_not_depend_on_its_batch(paths, network, extractor, tmp_path):
-    from concurrent.futures import ThreadPoolExecutor
-
     network.batch_size = 5
     broken = tmp_path / "broken.png"
     broken.touch()

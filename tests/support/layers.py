@@ -12,9 +12,9 @@ def counted(V, y, classes=5):
     return statistics
 
 
-def learned_layer(V, y, held, classes=4):
+def learned_layer(V, y, held, classes=4, **settings):
     """Return an analytic layer that has learned these samples."""
-    layer = Analytic(V.shape[1], RuleConfig(), V.dtype, "cpu")
+    layer = Analytic(V.shape[1], RuleConfig(**settings), V.dtype, "cpu")
     layer.grow(classes)
     layer.add(V, y, held)
     return layer

@@ -46,31 +46,17 @@ def _uniform(key: Tensor, count: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How far the drawings of a class differ from each other. All values but the jitter are shares from 0 to 1.
+    """How far the drawings of a class differ from each other. All values but the jitter are shares from 0 to 1."""
 
-    Attributes
-    ----------
-    jitter : float
-        Size of the changes of pose and parts; 1 is moderate.
-    recolour, plain, grey : float
-        Share of drawings whose colours are mixed anew, of those on a black ground without clutter, and of grey ones.
-    clutter, occlude : float
-        Probability of each part behind those of the class, and of a part in front of them.
-    glyph : float
-        Share of classes made of connected strokes.
-    texture, shade : float
-        Share of textured parts, and of parts shaded like a solid body.
-    """
-
-    jitter: float = 1.0
-    recolour: float = 0.4
-    clutter: float = 0.35
-    occlude: float = 0.2
-    plain: float = 0.3
-    grey: float = 0.2
-    glyph: float = 0.15
-    texture: float = 0.85
-    shade: float = 0.8
+    jitter: float = 1.0  # size of the changes of pose and parts; 1 is moderate
+    recolour: float = 0.4  # of drawings whose colours are mixed anew
+    clutter: float = 0.35  # probability of each part behind those of the class
+    occlude: float = 0.2  # probability of a part in front of them
+    plain: float = 0.3  # of drawings on a black ground without clutter
+    grey: float = 0.2  # of grey drawings
+    glyph: float = 0.15  # of classes made of connected strokes
+    texture: float = 0.85  # of textured parts
+    shade: float = 0.8  # of parts shaded like a solid body
 
 
 class _Parts(NamedTuple):

@@ -16,24 +16,13 @@ from if2net.errors import InputError
 
 @dataclass(frozen=True)
 class Plan:
-    """The shape of the network and of its read-out; the tuples have one entry per stage.
+    """The shape of the network and of its read-out; the tuples have one entry per stage."""
 
-    Attributes
-    ----------
-    widths : tuple of int
-        Channels. Every stage but the first halves the picture.
-    blocks : tuple of int
-        Residual blocks. Only the first stage may have none; it is then the first convolution alone.
-    stride : int
-        Stride of the first convolution: 1 keeps every pixel, 2 is about four times as fast.
-    grids : tuple of int
-        Side of the grid to which the map of the stage is averaged; 0 leaves the stage out.
-    """
-
-    widths: tuple[int, ...]
+    widths: tuple[int, ...]  # channels; every stage but the first halves the picture
+    # Residual blocks. Only the first stage may have none; it is then the first convolution alone.
     blocks: tuple[int, ...] = (1, 1, 1, 1)
-    stride: int = 1
-    grids: tuple[int, ...] = (5, 4, 3, 1)
+    stride: int = 1  # of the first convolution: 1 keeps every pixel, 2 is about four times as fast
+    grids: tuple[int, ...] = (5, 4, 3, 1)  # side of the grid to which a map is averaged; 0 leaves the stage out
 
     @property
     def features(self) -> int:

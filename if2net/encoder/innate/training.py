@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -22,39 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Course:
-    """The length and the rates of the training.
+    """The length and the rates of the training."""
 
-    Attributes
-    ----------
-    seed : int
-        Seed of the drawings and of the first weights.
-    classes, size : int
-        Classes of drawings to tell apart, and height and width of a drawing in pixels.
-    steps, batch : int
-        Updates, and drawings per update.
-    rate : float
-        Largest learning rate. It rises over the first 15 % of the steps and falls to zero along a cosine.
-    momentum, decay : float
-        Nesterov momentum and weight decay.
-    average : float
-        Share of the old weights kept in the running average per step. The average is the result.
-    teacher : str, optional
-        Size of the trained network whose maps this one learns to predict, beside the classes.
-    imitation : float
-        Weight of the error of these predictions, beside the loss of the classes.
-    """
-
-    seed: int = 0
-    classes: int = 50_000
+    seed: int = 0  # of the drawings and of the first weights
+    classes: int = 50_000  # of drawings to tell apart
     steps: int = 27_000
-    batch: int = 512
-    size: int = 32
-    rate: float = 0.2
-    momentum: float = 0.9
-    decay: float = 1e-4
-    average: float = 0.999
-    teacher: str | None = None
-    imitation: float = 10.0
+    batch: int = 512  # drawings per step
+    size: int = 32  # height and width of a drawing in pixels
+    rate: float = 0.2  # the largest; it rises over the first 15 % of the steps and falls to zero along a cosine
+    momentum: float = 0.9  # Nesterov's
+    decay: float = 1e-4  # of the weights
+    average: float = 0.999  # share of the old weights kept in the running average per step; the average is the result
+    teacher: str | None = None  # size of the trained network whose maps this one learns to predict beside the classes
+    imitation: float = 10.0  # weight of the error of these predictions beside the loss of the classes
 
     def __post_init__(self) -> None:
         if min(self.classes, self.steps, self.batch, self.size) < 1:
@@ -138,7 +118,8 @@ def train(
         with torch.no_grad():
             torch._foreach_copy_(trainer.state, trainer.average)
         network = model.network.eval()
-        network.calibrate(torch.cat([network.features(batch) for batch in trainer.unseen(CALIBRATION)]))
+        unseen = (trainer.drawn(batch)[0] for batch in range(course.steps, course.steps + CALIBRATION))
+        network.calibrate(torch.cat([network.features(pictures) for pictures in unseen]))
     return network
 
 
@@ -205,9 +186,8 @@ class _Trainer:
     def update(self) -> None:
         """Draw a batch and update the weights once."""
         course = self.course
-        numbers = self.count * course.batch + self.place
-        classes = self.drawings.pick(numbers, course.classes)
-        pictures = self.drawings.draw(classes, numbers, course.size).contiguous(memory_format=torch.channels_last)
+        pictures, classes = self.drawn(self.count)
+        pictures = pictures.contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
             loss = self.model(pictures, classes, self.teach(pictures))
         slopes = list(torch.autograd.grad(loss, self.parameters))
@@ -222,12 +202,11 @@ class _Trainer:
             self.loss.copy_(loss)
             self.count.add_(1)
 
-    def unseen(self, batches: int) -> Iterator[Tensor]:
-        """Draw pictures beyond those of the training."""
-        course = self.course
-        for batch in range(course.steps, course.steps + batches):
-            numbers = batch * course.batch + self.place
-            yield self.drawings.draw(self.drawings.pick(numbers, course.classes), numbers, course.size)
+    def drawn(self, batch: int | Tensor) -> tuple[Tensor, Tensor]:
+        """Return the pictures of a batch, given its number, and their classes."""
+        numbers = batch * self.course.batch + self.place
+        classes = self.drawings.pick(numbers, self.course.classes)
+        return self.drawings.draw(classes, numbers, self.course.size), classes
 
     def recorded(self) -> Callable[[], None]:
         """Record one update as a CUDA graph and return its replay."""

@@ -6,9 +6,8 @@ import shutil
 from pathlib import Path
 
 import command_line
-import numpy as np
 import pytest
-from PIL import Image
+from coloured_images import write_images
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -26,14 +25,7 @@ from if2net.study.pretraining.training import Recipe
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     """Four classes of ten images, and one that is broken."""
-    folder = tmp_path_factory.mktemp("pictures")
-    random = np.random.default_rng(0)
-    for place, name in enumerate(["black", "blue", "green", "red"]):
-        (folder / name).mkdir()
-        for number in range(10):
-            pixels = random.integers(0, 100, (8, 10, 3), dtype=np.uint8)
-            pixels[:, :, place - 1] += 150 * (place > 0)
-            Image.fromarray(pixels).save(folder / name / f"{number}.png")
+    folder = write_images(tmp_path_factory.mktemp("pictures"), ("black", "blue", "green", "red"), 10, 8, 10)
     (folder / "red" / "broken.png").write_bytes(b"no image")
     return folder
 
