@@ -20,6 +20,7 @@ from if2net.commands.options import (
     check_output,
     load_to_predict,
 )
+from if2net.files import write_text
 
 if TYPE_CHECKING:
     from if2net.evaluation import Evaluation
@@ -46,7 +47,6 @@ def evaluate(
     from if2net.commands.evaluation_page import COLUMNS, START, evaluation_page
     from if2net.commands.images import print_left_out
     from if2net.evaluation import Evaluation
-    from if2net.files import write_text
 
     console = screen(quiet=quiet)
     if html is not None:

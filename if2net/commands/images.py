@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from if2net.commands.answer import printable
+from if2net.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +27,6 @@ def are_images(paths: Sequence[Path]) -> bool:
 
     Other files among images are allowed here; they are named at the end, with the images that cannot be read.
     """
-    from if2net.errors import InputError
     from if2net.images.read import SUFFIXES
     from if2net.tables import FORMATS
 

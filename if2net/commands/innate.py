@@ -9,6 +9,9 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.options import DeviceOption, ForceOption, check_output
+from if2net.errors import OutputError
+from if2net.extras import require
+from if2net.files import replacing
 
 innate = typer.Typer(
     name="innate",
@@ -33,9 +36,6 @@ def draw(
 ) -> None:
     """Write a sheet of example drawings."""
     from if2net.encoder.innate.drawings import Drawings, sheet
-    from if2net.errors import OutputError
-    from if2net.extras import require
-    from if2net.files import replacing
 
     if out.suffix.lower() != ".png":
         raise OutputError(f"{out} is not the name of a PNG file; give --out a name that ends in .png.")

@@ -23,9 +23,11 @@ from if2net.commands.options import (
     NoUndoOption,
     NoWaitOption,
     WeightOption,
+    changing,
     refuse,
     save_solved,
 )
+from if2net.errors import ConfigurationError, InputError, RepeatedSamplesWarning, SuspectInputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,10 +72,6 @@ def learn(
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
     A process waits while another one changes MODEL.
     """
-    from if2net.errors import ConfigurationError
-    from if2net.files import check_writable
-    from if2net.locks import locked
-
     console = screen(quiet=quiet)
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
@@ -84,9 +82,8 @@ def learn(
         refuse("tables", label=label, weight=weight)
     else:
         refuse("images", backbone=backbone)
-    check_writable(model)
     start = time.perf_counter()
-    with locked(model, wait=not no_wait):  # two processes that learn at once would lose the samples of one
+    with changing(model, no_wait):  # two processes that learn at once would lose the samples of one
         net = _open(model, seed, device, settings or [], from_images)
         known, before = set(net.classes.tolist()), net.samples
         checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
@@ -117,7 +114,6 @@ def learn(
 def _open(path: Path, seed: int | None, device: str, settings: list[str], from_images: bool) -> IF2Net:
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
-    from if2net.errors import ConfigurationError
     from if2net.images.learning import IMAGE_SETTINGS
     from if2net.learner import IF2Net
 
@@ -133,8 +129,6 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], from_i
 @contextmanager
 def _refusing_mistakes(force: bool) -> Iterator[None]:
     """Refuse repeated samples unless `force` is set, and add --force to errors that it would avoid."""
-    from if2net.errors import RepeatedSamplesWarning, SuspectInputError
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if force else "error", RepeatedSamplesWarning)
@@ -153,7 +147,6 @@ def _learn_tables(
     console: Console,
 ) -> list[str]:
     """Learn tables here, or on the cluster at this address, and return their notices."""
-    from if2net.errors import InputError, RepeatedSamplesWarning
     from if2net.progress import counting, progress
     from if2net.tables import Stream
 

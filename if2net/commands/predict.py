@@ -26,6 +26,8 @@ from if2net.commands.options import (
     load_to_predict,
     refuse,
 )
+from if2net.errors import OutputError
+from if2net.files import replacing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -131,9 +133,6 @@ def _predictions(
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
     """Open the screen, or a file that appears when it is complete. File names keep bytes that are not valid text."""
-    from if2net.errors import OutputError
-    from if2net.files import replacing
-
     if path is None:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")

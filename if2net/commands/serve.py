@@ -13,6 +13,8 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.errors import ConfigurationError
+from if2net.extras import require
 
 ACCESS, SAMPLES, DISK, LIMITS = "Access", "The model", "Durability", "Limits"
 TOKENS = {"write": "IF2NET_WRITE_TOKEN", "read": "IF2NET_READ_TOKEN"}
@@ -95,9 +97,6 @@ def serve(
 
     A change is acknowledged once it would survive a power cut. Stop the server with Ctrl-C.
     """
-    from if2net.errors import ConfigurationError
-    from if2net.extras import require
-
     for package in ("fastapi", "uvicorn", "httptools", "python_multipart", "prometheus_client"):
         require(package, "serve", "Serving a model needs FastAPI and others")
     from if2net.server.running import run
@@ -147,8 +146,6 @@ def serve(
 
 def _tokens(file: Path | None) -> tuple[str | None, str | None]:
     """Return the tokens for changes and for reading, from the file or the environment."""
-    from if2net.errors import ConfigurationError
-
     if file is None:
         write, read = (os.environ.get(name, "").strip() for name in TOKENS.values())
     else:
