@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, printable, screen
+from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     DeviceOption,
@@ -45,7 +46,6 @@ def evaluate(
     The samples have labels, as for `if2net learn`. Samples of classes that the model does not know count as wrong.
     """
     from if2net.commands.evaluation_page import COLUMNS, START, evaluation_page
-    from if2net.commands.images import print_left_out
     from if2net.evaluation import Evaluation
 
     console = screen(quiet=quiet)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
+from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     LABELLED,
@@ -47,7 +48,6 @@ def forget(
 
     --class needs no samples. It removes the class and the mean of its samples; their scatter around it stays.
     """
-    from if2net.commands.images import print_left_out
     from if2net.learner import IF2Net
 
     if bool(samples) == bool(classes):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from if2net.commands import images
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
+from if2net.commands.images import are_images, print_left_out
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -28,6 +28,7 @@ from if2net.commands.options import (
     save_solved,
 )
 from if2net.errors import ConfigurationError, InputError, RepeatedSamplesWarning, SuspectInputError
+from if2net.progress import counting, progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -77,7 +78,7 @@ def learn(
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     if weight is not None and cluster is not None:
         raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
-    from_images = images.are_images(samples)
+    from_images = are_images(samples)
     if from_images:
         refuse("tables", label=label, weight=weight)
     else:
@@ -90,12 +91,10 @@ def learn(
         left_out: dict[Path, str] = {}
         notices: list[str] = []
         with _refusing_mistakes(force):
-            if not from_images:
-                notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
-            elif cluster is None:
-                left_out = images.learn_images(net, samples, backbone, device, console).left_out
+            if from_images:
+                left_out = _learn_images(net, samples, backbone, device, cluster, workers, console)
             else:
-                left_out = images.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
+                notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
         net.check_inputs = checks
         save_solved(net, model, keep_old=not no_undo)
     new = [name for name in net.classes.tolist() if name not in known]
@@ -108,7 +107,7 @@ def learn(
     values = {"learned": net.samples - before, "new_classes": new}
     values |= {"left_out": list(left_out.values()), "notices": notices}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
-    images.print_left_out(left_out, console)
+    print_left_out(left_out, console)
 
 
 def _open(path: Path, seed: int | None, device: str, settings: list[str], from_images: bool) -> IF2Net:
@@ -137,6 +136,28 @@ def _refusing_mistakes(force: bool) -> Iterator[None]:
         raise SuspectInputError(f"{error} The model is unchanged. To learn it anyway, add --force.") from error
 
 
+def _learn_images(
+    net: IF2Net,
+    folders: Sequence[Path],
+    backbone: str | None,
+    device: str,
+    address: str | None,
+    workers: int | None,
+    console: Console,
+) -> dict[Path, str]:
+    """Learn folders of images here, or on the cluster at this address, and return the files that were left out."""
+    if address is None:
+        from if2net.images import learning
+
+        with progress("features", console) as show:
+            return learning.learn_images(net, folders, backbone=backbone, device=device, show=show).left_out
+    from if2net import cluster
+
+    _connect(address, console)
+    with progress("images", console) as show:
+        return cluster.learn_images(net, folders, backbone, workers=workers, show=show).left_out
+
+
 def _learn_tables(
     net: IF2Net,
     paths: Sequence[Path],
@@ -147,7 +168,6 @@ def _learn_tables(
     console: Console,
 ) -> list[str]:
     """Learn tables here, or on the cluster at this address, and return their notices."""
-    from if2net.progress import counting, progress
     from if2net.tables import Stream
 
     tables = open_tables(net, paths, label, console, weight=weight, check_inputs=net.check_inputs)
@@ -163,8 +183,14 @@ def _learn_tables(
         else:
             from if2net import cluster
 
-            console.print(f"Connecting to Ray ({address}).", highlight=False)
-            cluster.connect(address)
+            _connect(address, console)
             cluster.learn_tables(net, tables, workers=workers, report=counting(show))
     net.feature_names = net.feature_names or tables[0].feature_names
     return notices_of(tables)
+
+
+def _connect(address: str, console: Console) -> None:
+    from if2net import cluster
+
+    console.print(f"Connecting to Ray ({address}).", highlight=False)
+    cluster.connect(address)

@@ -14,12 +14,7 @@ from if2net.errors import ConfigurationError, InputError, NumericalError, Output
 from if2net.files import check_writable
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from if2net.learner import IF2Net
-
-    # The values that identify each sample in the output, and the features of the samples, some at a time.
-    Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
 
 # Bytes at the beginning of a file that show its kind.
 LONGEST_START = 4096
