@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import mimetypes
+import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from typing import Annotated, Any, BinaryIO
 
 from fastapi import FastAPI, Path, Query
 from fastapi.exceptions import RequestValidationError
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -52,16 +53,10 @@ PIECE = 1 << 20
 logger = logging.getLogger("if2net.server")
 
 
-class _Label(Convertor[str]):
+class _Label(PathConvertor):
     """Any text in an address. Starlette's `path` ends at a line break, which a label may have."""
 
     regex = "(?s:.*)"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("label", _Label())
@@ -85,11 +80,8 @@ def create_app(service: Service) -> ASGIApp:
         lifespan=lifespan,
         responses=ERRORS,
     )
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(IF2NetError, _refused)
-    app.add_exception_handler(HTTPException, _not_found)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _failed)
+    for kind in (Refusal, IF2NetError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _answer_error)
     _add_model(app, handlers)
     _add_classes(app, handlers)
     _add_inference(app, handlers)
@@ -127,12 +119,9 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
     @app.get("/v1/model", response_class=Response, responses={200: {"content": {"application/octet-stream": {}}}})
     async def download() -> Response:
         """The model file, with everything learned so far."""
-        if service.settings.read_only:
-            file, version = await asyncio.to_thread(service.open_file)
-        else:
-            file, version = await asyncio.wrap_future(service.call(service.open_file))
-        headers = {"Content-Disposition": f'attachment; filename="{_plain(service.name)}.if2"'}
-        headers["X-Model-Version"] = str(version)
+        file, version = await handlers.between_changes(service.open_file)
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", service.name)
+        headers = {"Content-Disposition": f'attachment; filename="{name}.if2"', "X-Model-Version": str(version)}
         return StreamingResponse(_pieces(file), media_type="application/octet-stream", headers=headers)
 
     @app.post("/v1/predict", responses={200: {"model": schemas.Predictions}}, openapi_extra=schemas.TO_PREDICT)
@@ -200,10 +189,6 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
     with file:
         while piece := file.read(PIECE):
             yield piece
-
-
-def _plain(name: str) -> str:
-    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in name)
 
 
 def _classes(classes: list[tuple[Any, int]]) -> list[dict[str, Any]]:
@@ -318,25 +303,21 @@ def _add_page(app: FastAPI) -> None:
 # ---------------------------------------------------------------------- errors
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    refusal = refusal_of(error)
+async def _answer_error(request: Request, error: Exception) -> Response:
+    refusal = _refusal(error)
     return JSONResponse({"error": refusal.sentence}, refusal.status, refusal.headers)
 
 
-async def _not_found(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    sentence = SENTENCES.get(error.status_code, "The request cannot be answered; check its address and its body.")
-    return JSONResponse({"error": sentence}, error.status_code, error.headers)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    return JSONResponse({"error": f"The value of {first['loc'][-1]} is wrong: {first['msg']}."}, 422)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": "An internal error occurred; the server's log has the details."}, 500)
+def _refusal(error: Exception) -> Refusal:
+    if isinstance(error, HTTPException):
+        sentence = SENTENCES.get(error.status_code, "The request cannot be answered; check its address and its body.")
+        return Refusal(error.status_code, sentence, error.headers)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return Refusal(422, f"The value of {first['loc'][-1]} is wrong: {first['msg']}.")
+    if isinstance(error, Refusal | IF2NetError):
+        return refusal_of(error)
+    return Refusal(500, "An internal error occurred; the server's log has the details.")
 
 
 def _describe_tokens(app: FastAPI) -> None:

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,15 +72,10 @@ class Handlers:
         kind = request.headers.get("content-type", "")
 
         async with self.intake.body(request) as body:
-            return await self._parsed(
-                len(body),
-                lambda: parse_samples(kind, body, request.query_params, self.settings, known, labelled=labelled),
-            )
-
-    async def _parsed(self, size: int, parse: Callable[[], Result]) -> Result:
-        if size <= LARGE_BODY:
-            return parse()
-        return await asyncio.get_running_loop().run_in_executor(self._parsing, parse)
+            parse = partial(parse_samples, kind, body, request.query_params, self.settings, known, labelled=labelled)
+            if len(body) <= LARGE_BODY:
+                return parse()
+            return await asyncio.get_running_loop().run_in_executor(self._parsing, parse)
 
     async def features(self, samples: Samples) -> tuple[np.ndarray, list[int], list[dict[str, str]]]:
         """Return the features of samples that can be used, their places, and the others with the reasons."""
@@ -146,13 +142,17 @@ class Handlers:
 
     async def _with_novelty(self) -> Published:
         try:
-            if self.settings.read_only:
-                return await asyncio.to_thread(self.service.derive_novelty)
-            return await asyncio.wrap_future(self.service.call(self.service.derive_novelty))
+            return await self.between_changes(self.service.derive_novelty)
         except IF2NetError as error:
             raise refusal_of(error, 409) from error
 
     # ------------------------------------------------------------------ changing
+
+    async def between_changes(self, function: Callable[[], Result]) -> Result:
+        """Run a function while nothing changes: in the thread that learns, if there is one."""
+        if self.settings.read_only:
+            return await asyncio.to_thread(function)
+        return await asyncio.wrap_future(self.service.call(function))
 
     async def learn_or_forget(self, request: Request, operation: str, done: str) -> dict[str, Any]:
         """Learn or forget the samples of a request."""

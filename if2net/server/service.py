@@ -16,7 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import torch
@@ -47,6 +47,7 @@ FOLLOW_SECONDS = 1.0
 NICE = 5
 
 logger = logging.getLogger("if2net.server")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class Service:
             self._wake.notify()
         return future
 
-    def call(self, function: Callable[[], Any]) -> Future[Any]:
+    def call(self, function: Callable[[], Result]) -> Future[Result]:
         """Run a function between two changes."""
         future = _begun()
         with self._wake:
