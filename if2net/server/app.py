@@ -107,7 +107,7 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
             "classes": _classes(published.classes),
             "samples": published.samples,
             "features": published.features,
-            "takes": "pictures" if service.takes_pictures else "rows",
+            "takes": "rows" if service.extractor is None else "pictures",
             "backbone": service.backbone and service.backbone["text"],
             "feature_names": published.feature_names,
             "read_only": service.settings.read_only,
@@ -272,7 +272,7 @@ def _add_inference(app: FastAPI, handlers: Handlers) -> None:
             inference = v2.parse(body, request.headers.get(v2.JSON_LENGTH))
         if len(inference.rows) > service.settings.samples:
             raise Refusal(413, f"Send at most {service.settings.samples:,} samples at a time.")
-        published, predicted = await handlers.predict(inference.rows.astype(service.dtype))
+        published, predicted = await handlers.predict(inference.rows.astype(service.published.dtype))
         content, headers = v2.respond(name, published, inference, predicted.probabilities)
         return Response(content, headers=headers)
 

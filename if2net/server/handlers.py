@@ -84,7 +84,7 @@ class Handlers:
         if samples.rows is not None:
             if self._pictures is not None:
                 raise Refusal(422, f"This model takes pictures; send them as {FORM}, in the field files.")
-            return samples.rows.astype(self.service.dtype), list(range(len(samples))), []
+            return samples.rows.astype(self.service.published.dtype), list(range(len(samples))), []
         if self._pictures is None:
             raise Refusal(422, "This model takes rows of numbers, not pictures; send them as JSON or CSV.")
         results: list[np.ndarray | str] = []
@@ -99,7 +99,7 @@ class Handlers:
         if not rows:
             raise Refusal(422, f"No picture could be used: {left_out[0]['reason']}")
         kept = [place for place, row in enumerate(results) if not isinstance(row, str)]
-        return np.stack(rows).astype(self.service.dtype), kept, left_out
+        return np.stack(rows).astype(self.service.published.dtype), kept, left_out
 
     def _extract(self, requests: list[list[Picture]]) -> list[list[np.ndarray | str]]:
         """Return the features of the pictures of several requests, or the reasons why they cannot be used."""

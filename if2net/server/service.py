@@ -18,7 +18,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -139,8 +138,8 @@ class Service:
         self.settings, self.name = settings, path.stem
         self.path = Path(os.path.realpath(path))  # the log lies beside the file, not beside a link to it
         self.published = Published(None, 0, [], 0, None, None, False)
-        self.extractor: Extractor | None = None
-        self._record: BackboneRecord | None = None
+        self.extractor: Extractor | None = None  # turns pictures into features, if the model takes pictures
+        self.backbone: BackboneRecord | None = None
         self._wants_novelty = False
         self._open = ExitStack()
         self._jobs: deque[Job] = deque()
@@ -177,20 +176,6 @@ class Service:
             except IF2NetError as error:  # the log has everything
                 logger.error("The last snapshot could not be written: %s", error)
         self._open.close()
-
-    @property
-    def takes_pictures(self) -> bool:
-        return self.extractor is not None
-
-    @property
-    def backbone(self) -> BackboneRecord | None:
-        """The network that turns pictures into features."""
-        return self._record
-
-    @property
-    def dtype(self) -> type[np.floating[Any]]:
-        """The precision of the model's samples."""
-        return np.float64 if self.published.dtype == "float64" else np.float32
 
     @property
     def log_entries(self) -> int:
@@ -416,8 +401,8 @@ class Service:
         chosen = self.settings.backbone or (_default_backbone() if is_new else None)
         if self.extractor is None:
             device = resolve_device(self.settings.device)
-            self.extractor, self._record = extractor_for(net, chosen, device)
-        net.backbone = self._record
+            self.extractor, self.backbone = extractor_for(net, chosen, device)
+        net.backbone = self.backbone
 
     # ------------------------------------------------------------------ the thread that follows a file
 
