@@ -28,7 +28,7 @@ from if2net.server.bodies import check_label, parse_json
 from if2net.server.changes import FORGET, FORGET_CLASS, LEARN, RENAME
 from if2net.server.handlers import Handlers
 from if2net.server.refusal import Refusal, refusal_of
-from if2net.server.service import NOTHING_LEARNED, Service
+from if2net.server.service import NOTHING_LEARNED, Published, Service
 from if2net.version import __version__
 
 # The page may use its own files, the camera and this server, and nothing else.
@@ -104,7 +104,7 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
         facts = {
             "name": service.name,
             "version": published.version,
-            "classes": _classes(published.classes),
+            "classes": _classes(published),
             "samples": published.samples,
             "features": published.features,
             "takes": "rows" if service.extractor is None else "pictures",
@@ -133,7 +133,7 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
         samples = await handlers.samples(request, labelled=False)
         rows, kept, left_out = await handlers.features(samples)
         published, predicted = await handlers.predict(rows, samples.unknown)
-        predictions = predicted.best([label for label, _ in published.classes], samples.top)
+        predictions = predicted.best(list(published.classes), samples.top)
         for prediction, name in zip(predictions, handlers.recent_samples.add(rows), strict=True):
             prediction["id"] = name
         if samples.pictures:
@@ -191,8 +191,8 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
             yield piece
 
 
-def _classes(classes: list[tuple[Any, int]]) -> list[dict[str, Any]]:
-    return [{"name": label, "samples": samples} for label, samples in classes]
+def _classes(published: Published) -> list[dict[str, Any]]:
+    return [{"name": label, "samples": samples} for label, samples in published.classes.items()]
 
 
 # ---------------------------------------------------------------------- classes
@@ -205,7 +205,7 @@ def _add_classes(app: FastAPI, handlers: Handlers) -> None:
     async def classes() -> Response:
         """The classes, with their numbers of samples."""
         published = service.published
-        return JSONResponse({"version": published.version, "classes": _classes(published.classes)})
+        return JSONResponse({"version": published.version, "classes": _classes(published)})
 
     changed: dict[int | str, dict[str, Any]] = {200: {"model": schemas.Changed}}
 

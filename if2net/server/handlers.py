@@ -19,7 +19,7 @@ from if2net.images.extraction import compute, workers
 from if2net.images.read import Framing, decode_image
 from if2net.learner import IF2Net
 from if2net.server.batching import Batches
-from if2net.server.bodies import FORM, Known, Samples, check_label, parse_samples
+from if2net.server.bodies import FORM, Samples, check_label, parse_samples
 from if2net.server.changes import MERGE, Change
 from if2net.server.intake import Intake
 from if2net.server.metrics import Metrics
@@ -67,12 +67,11 @@ class Handlers:
 
     async def samples(self, request: Request, *, labelled: bool) -> Samples:
         """Read the samples of a request."""
-        published = self.service.published
-        known = Known(published.feature_names, [label for label, _ in published.classes])
-        kind = request.headers.get("content-type", "")
-
+        kind, published = request.headers.get("content-type", ""), self.service.published
         async with self.intake.body(request) as body:
-            parse = partial(parse_samples, kind, body, request.query_params, self.settings, known, labelled=labelled)
+            parse = partial(
+                parse_samples, kind, body, request.query_params, self.settings, published, labelled=labelled
+            )
             if len(body) <= LARGE_BODY:
                 return parse()
             return await asyncio.get_running_loop().run_in_executor(self._parsing, parse)

@@ -59,7 +59,7 @@ class Published:
         None while there is nothing to predict.
     version : int
         The number of changes.
-    classes : list of (label, int)
+    classes : dict of label to int
         The classes, sorted, with their numbers of samples.
     has_novelty : bool
         Whether it can recognise unknown samples.
@@ -71,7 +71,7 @@ class Published:
 
     net: IF2Net | None
     version: int
-    classes: list[tuple[Any, int]]
+    classes: dict[Any, int]
     samples: int
     features: int | None
     feature_names: list[str] | None
@@ -86,10 +86,10 @@ class Published:
         names = None if net.feature_names is None else list(net.feature_names)
         kind = net.config.dtype, net.config.shape is not None
         if net.decision is None or not len(net.classes):
-            return cls(None, version, [], 0, features, names, False, *kind)
+            return cls(None, version, {}, 0, features, names, False, *kind)
         net.solve(novelty=novelty)
         counts = net.decision.counts.tolist()
-        classes = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
+        classes = {net.labels.known[column]: int(counts[column]) for column in net.labels.sorted_columns}
         return cls(net.predicting_copy(), version, classes, net.samples, features, names, novelty, *kind)
 
     def learned(self) -> IF2Net:
@@ -137,7 +137,7 @@ class Service:
     def __init__(self, path: Path, settings: Settings) -> None:
         self.settings, self.name = settings, path.stem
         self.path = Path(os.path.realpath(path))  # the log lies beside the file, not beside a link to it
-        self.published = Published(None, 0, [], 0, None, None, False)
+        self.published = Published(None, 0, {}, 0, None, None, False)
         self.extractor: Extractor | None = None  # turns pictures into features, if the model takes pictures
         self.backbone: BackboneRecord | None = None
         self._wants_novelty = False
