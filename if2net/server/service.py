@@ -213,7 +213,11 @@ class Service:
     def answer_to(self, key: str, digest: bytes) -> dict[str, Any] | None:
         """Return the answer to a request that was made before with this key; None if there was none."""
         known = None if self.settings.read_only else self._store.log.answer_to(key)
-        return None if known is None else _same_answer(known, digest)
+        if known is None:
+            return None
+        if known[0] != digest:
+            raise Refusal(422, "This Idempotency-Key was used for another request; use a new key for each change.")
+        return known[1]
 
     def derive_novelty(self) -> Published:
         """Publish a model that can recognise unknown samples, and go on doing so; in the thread that learns."""
@@ -257,7 +261,10 @@ class Service:
             for group in _groups(jobs):
                 self._write(group)
             for function, future in calls:
-                _resolve(future, function)
+                try:
+                    future.set_result(function())
+                except Exception as error:
+                    future.set_exception(error)
             try:
                 self._store.save_if_due(self._net)
             except Exception as error:  # the log has the changes, and the next attempt comes later
@@ -265,25 +272,17 @@ class Service:
 
     def _write(self, group: list[Job]) -> None:
         """Make changes, and answer them when they are on the disk. If that fails, none of them is made."""
-        done: list[tuple[Entry, list[Future[dict[str, Any]]]]] = []
-        keys: dict[str, tuple[Entry, list[Future[dict[str, Any]]]]] = {}
+        done: list[tuple[Entry, Future[dict[str, Any]]]] = []
         try:
             if self._is_broken:
                 raise Refusal(503, "The server cannot change its model any more; restart it.")
             self._store.check_space(sum(_bytes(request) for request, _ in group))
             for request, future in group:
                 try:
-                    if request.key in keys:
-                        entry, futures = keys[request.key]
-                        _same_answer((entry.digest, entry.answer), request.digest)
-                        futures.append(future)
-                    elif request.key is not None and (known := self._store.log.answer_to(request.key)):
-                        future.set_result(_same_answer(known, request.digest))
+                    if request.key is not None and (known := self.answer_to(request.key, request.digest)):
+                        future.set_result(known)
                     else:
-                        entry = self._made(request, self.published.version + len(done) + 1)
-                        done.append((entry, [future]))
-                        if request.key is not None:
-                            keys[request.key] = done[-1]
+                        done.append((self._made(request, self.published.version + len(done) + 1), future))
                 except (Refusal, IF2NetError) as error:
                     is_learning = request.change is not None and request.change.operation == LEARN
                     future.set_exception(refusal_of(error, 422 if is_learning else 409))
@@ -297,9 +296,8 @@ class Service:
             self._refuse(group, error, changed=bool(done) or not is_known)
             return
         self.published = published
-        for entry, futures in done:
-            for future in futures:
-                future.set_result(entry.answer)
+        for entry, future in done:
+            future.set_result(entry.answer)
 
     def _made(self, request: ChangeRequest, version: int) -> Entry:
         """Make a change in memory."""
@@ -436,16 +434,19 @@ class Service:
 
 
 def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
-    """Cut jobs into groups that share a commit."""
+    """Cut jobs into groups that share a commit. A retry waits for the commit of its first request."""
     group: list[Job] = []
-    samples = 0
-    for job in jobs:
-        size = 0 if job[0].change is None else job[0].change.samples
-        if group and (job[0].is_alone or group[-1][0].is_alone or samples + size > GROUP_SAMPLES):
+    samples, keys = 0, set[str]()
+    for request, future in jobs:
+        size = 0 if request.change is None else request.change.samples
+        is_full = samples + size > GROUP_SAMPLES or request.key in keys
+        if group and (is_full or request.is_alone or group[-1][0].is_alone):
             yield group
-            group, samples = [], 0
-        group.append(job)
+            group, samples, keys = [], 0, set()
+        group.append((request, future))
         samples += size
+        if request.key is not None:
+            keys.add(request.key)
     if group:
         yield group
 
@@ -455,24 +456,11 @@ def _bytes(request: ChangeRequest) -> int:
     return 0 if features is None else features.nbytes
 
 
-def _same_answer(known: tuple[bytes, dict[str, Any]], digest: bytes) -> dict[str, Any]:
-    if known[0] != digest:
-        raise Refusal(422, "This Idempotency-Key was used for another request; use a new key for each change.")
-    return known[1]
-
-
 def _begun() -> Future[Any]:
     """Return a future that cannot be cancelled: the change of a client that disconnects is still made."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
-
-
-def _resolve(future: Future[Any], function: Callable[[], Any]) -> None:
-    try:
-        future.set_result(function())
-    except Exception as error:
-        future.set_exception(error)
 
 
 def _default_backbone() -> str:

@@ -1,7 +1,9 @@
 """The routes for people: what they answer, and what they refuse."""
 
 import io
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import numpy as np
@@ -45,6 +47,20 @@ def test_a_retry_gets_the_first_answer_and_counts_once(client, more):
     assert other.status_code == 422
     assert "another request" in other.json()["error"]
     assert learn(client, *more, key="k", route="forget").status_code == 422
+
+
+def test_a_retry_that_comes_before_the_first_answer_counts_once(client, more):
+    begun, release = threading.Event(), threading.Event()
+    client.service.call(lambda: (begun.set(), release.wait(30)))  # both requests wait together
+    assert begun.wait(30)
+    with ThreadPoolExecutor(2) as executor:
+        answers = [executor.submit(learn, client, *more, key="k") for _ in range(2)]
+        while len(client.service._jobs) < 2:
+            time.sleep(0.01)
+        release.set()
+        first, second = (answer.result().json() for answer in answers)
+    assert first == second
+    assert sum(counts(client).values()) == 90
 
 
 def test_a_predicted_sample_is_learned_by_its_id(client, more):
