@@ -97,7 +97,6 @@ class ChangeLog:
         self.path = path
         self._lock = threading.RLock()
         with _explaining(path):
-            new = not path.exists()
             pages = _committed_pages(Path(f"{path}-wal"))
             self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             # Each commit reaches the disk before it returns, and deleted content is overwritten.
@@ -107,7 +106,7 @@ class ChangeLog:
             with self._transaction():
                 for statement in SCHEMA.split(";"):
                     self._database.execute(statement)
-                if new or self._fact("id") is None:
+                if self._fact("id") is None:
                     self._set(format=FORMAT, id=uuid.uuid4().hex, first=first, begins_empty=begins_empty)
                     self._set(snapshot=first, previous=first)
             if self._fact("format") != FORMAT:
@@ -271,15 +270,9 @@ class ChangeLog:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._lock, _explaining(self.path):
+        with self._lock, _explaining(self.path), self._database:  # which commits or rolls back
             self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._database.execute("COMMIT")
-            except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise
+            yield
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
         with self._lock, _explaining(self.path):
