@@ -18,8 +18,7 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from if2net.errors import IF2NetError
-from if2net.server.refusal import Refusal, refusal_of
+from if2net.server.refusal import Refusal
 from if2net.server.service import Published
 from if2net.server.settings import Settings
 from if2net.tables import LABEL_TYPES, columns_to_learn, columns_to_predict, of_type, type_of
@@ -161,11 +160,8 @@ def _of_csv(body: bytes, label: str | None, published: Published, labelled: bool
     for number, line in enumerate(table, 1):
         if len(line) != len(names):
             raise Refusal(422, f"Row {number:,} has {len(line)} cells, but there are {len(names)} columns.")
-    try:
-        choose = columns_to_learn if labelled else columns_to_predict
-        columns = choose(names, label, published.feature_names)
-    except IF2NetError as error:
-        raise refusal_of(error) from error
+    choose = columns_to_learn if labelled else columns_to_predict
+    columns = choose(names, label, published.feature_names)
     place_of = {name: place for place, name in enumerate(names)}
     places = [place_of[name] for name in columns.features]
     rows = np.array(

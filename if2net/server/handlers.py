@@ -120,9 +120,12 @@ class Handlers:
         published = self.service.published
         published.learned()
         if unknown is not None:
-            if not published.has_novelty:
-                published = await self._with_novelty()
-            published.check_unknown(unknown)
+            try:
+                if not published.has_novelty:
+                    published = await self.between_changes(self.service.derive_novelty)
+                published.learned().check_unknown(unknown)
+            except IF2NetError as error:
+                raise refusal_of(error, 409) from error
         most = ROWS["cpu"]
         parts = [  # other requests are served between the parts
             await self._answers(Question(published, rows[start : start + most], unknown))
@@ -138,12 +141,6 @@ class Handlers:
     def _predict(self, questions: list[Question]) -> list[Predicted | Exception]:
         self.metrics.batches.observe(sum(len(question.rows) for question in questions))
         return predict(questions)
-
-    async def _with_novelty(self) -> Published:
-        try:
-            return await self.between_changes(self.service.derive_novelty)
-        except IF2NetError as error:
-            raise refusal_of(error, 409) from error
 
     # ------------------------------------------------------------------ changing
 
@@ -183,10 +180,7 @@ class Handlers:
         return await self._change(change, {"merged": other.samples}, key, digest)
 
     def _model(self, body: bytes) -> IF2Net:
-        try:
-            other = IF2Net.from_bytes(body, "The model", self.settings.device)
-        except IF2NetError as error:
-            raise refusal_of(error) from error
+        other = IF2Net.from_bytes(body, "The model", self.settings.device)
         ours, theirs = self.service.backbone, other.backbone
         if (ours and ours["identity"]) != (theirs and theirs["identity"]):
             raise Refusal(409, "The two models have different backbones, so they cannot be merged.")

@@ -98,13 +98,6 @@ class Published:
             raise Refusal(409, NOTHING_LEARNED)
         return self.net
 
-    def check_unknown(self, share: float) -> None:
-        """Refuse to recognise unknown samples if too few samples were held out for it."""
-        try:
-            self.learned().check_unknown(share)
-        except IF2NetError as error:
-            raise refusal_of(error, 409) from error
-
 
 @dataclass(frozen=True)
 class ChangeRequest:
