@@ -154,7 +154,7 @@ class ChangeLog:
                     "time": now,
                     "operation": change.operation,
                     "samples": change.samples,
-                    "labels": json.dumps(change.distinct_labels[:MOST_LABELS]),
+                    "labels": json.dumps(list(dict.fromkeys(change.labels))[:MOST_LABELS]),
                     "undoes": change.undoes,
                     "logged": int(change.logged),
                     "key": entry.key,
