@@ -131,8 +131,6 @@ class Handlers:
             await self._answers(Question(published, rows[start : start + most], unknown))
             for start in range(0, len(rows), most)
         ]
-        if len(parts) == 1:
-            return published, parts[0]
         return published, Predicted(
             np.concatenate([part.probabilities for part in parts]),
             np.concatenate([part.is_unknown for part in parts]),

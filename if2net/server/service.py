@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
@@ -69,13 +69,13 @@ class Published:
         Whether its rows are the pixels of pictures.
     """
 
-    net: IF2Net | None
-    version: int
-    classes: dict[Any, int]
-    samples: int
-    features: int | None
-    feature_names: list[str] | None
-    has_novelty: bool
+    net: IF2Net | None = None
+    version: int = 0
+    classes: dict[Any, int] = field(default_factory=dict)
+    samples: int = 0
+    features: int | None = None
+    feature_names: list[str] | None = None
+    has_novelty: bool = False
     dtype: str = "float32"
     takes_pixels: bool = False
 
@@ -130,7 +130,7 @@ class Service:
     def __init__(self, path: Path, settings: Settings) -> None:
         self.settings, self.name = settings, path.stem
         self.path = Path(os.path.realpath(path))  # the log lies beside the file, not beside a link to it
-        self.published = Published(None, 0, {}, 0, None, None, False)
+        self.published = Published()
         self.extractor: Extractor | None = None  # turns pictures into features, if the model takes pictures
         self.backbone: BackboneRecord | None = None
         self._wants_novelty = False
