@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import mimetypes
 import re
@@ -51,6 +52,13 @@ METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE", "PUT", "OPTIONS")
 PIECE = 1 << 20
 
 logger = logging.getLogger("if2net.server")
+
+
+class Json(JSONResponse):
+    """JSON in ASCII: a class may have the name of a folder, with bytes that are not valid text."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
 
 
 class _Label(PathConvertor):
@@ -114,7 +122,7 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
             "can_undo": can_undo,
             "learned": published.net is not None,
         }
-        return JSONResponse(facts)
+        return Json(facts)
 
     @app.get("/v1/model", response_class=Response, responses={200: {"content": {"application/octet-stream": {}}}})
     async def download() -> Response:
@@ -139,33 +147,33 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
         if samples.pictures:
             for prediction, place in zip(predictions, kept, strict=True):
                 prediction["name"] = samples.pictures[place][0]
-        return JSONResponse({"version": published.version, "predictions": predictions, "left_out": left_out})
+        return Json({"version": published.version, "predictions": predictions, "left_out": left_out})
 
     @app.post("/v1/learn", responses={200: {"model": schemas.Learned}}, openapi_extra=schemas.LABELLED)
     async def learn(request: Request) -> Response:
         """Learn samples with their labels. The answer comes when they would survive a power cut."""
-        return JSONResponse(await handlers.learn_or_forget(request, LEARN, "learned"))
+        return Json(await handlers.learn_or_forget(request, LEARN, "learned"))
 
     @app.post("/v1/forget", responses={200: {"model": schemas.Forgotten}}, openapi_extra=schemas.LABELLED)
     async def forget(request: Request) -> Response:
         """Forget samples that were learned, exactly."""
-        return JSONResponse(await handlers.learn_or_forget(request, FORGET, "forgotten"))
+        return Json(await handlers.learn_or_forget(request, FORGET, "forgotten"))
 
     @app.post("/v1/merge", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.MODEL_FILE)
     async def merge(request: Request) -> Response:
         """Merge a model file, which must come from a fork of this model."""
-        return JSONResponse(await handlers.merge(request))
+        return Json(await handlers.merge(request))
 
     @app.post("/v1/undo", responses={200: {"model": schemas.Undone}})
     async def undo(request: Request) -> Response:
         """Take back the last change that was not taken back."""
-        return JSONResponse(await handlers.undo(request))
+        return Json(await handlers.undo(request))
 
     @app.get("/v1/changes", responses={200: {"model": list[schemas.LoggedChange]}})
     async def changes(limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
         """The latest changes, the last one first."""
         latest, undone = await asyncio.to_thread(service.changes, limit)
-        return JSONResponse(
+        return Json(
             [
                 {
                     "version": entry.position,
@@ -205,7 +213,7 @@ def _add_classes(app: FastAPI, handlers: Handlers) -> None:
     async def classes() -> Response:
         """The classes, with their numbers of samples."""
         published = service.published
-        return JSONResponse({"version": published.version, "classes": _classes(published)})
+        return Json({"version": published.version, "classes": _classes(published)})
 
     changed: dict[int | str, dict[str, Any]] = {200: {"model": schemas.Changed}}
 
@@ -217,12 +225,12 @@ def _add_classes(app: FastAPI, handlers: Handlers) -> None:
         if not isinstance(value, dict) or value.keys() != {"name"}:
             raise Refusal(422, 'The body must be an object with the new name, such as {"name": "barn owl"}.')
         check_label(value["name"], service.settings)
-        return JSONResponse(await handlers.change(request, RENAME, [name, value["name"]]))
+        return Json(await handlers.change(request, RENAME, [name, value["name"]]))
 
     @app.delete("/v1/classes/{name:label}", responses=changed)
     async def forget_class(request: Request, name: Annotated[str, Path()]) -> Response:
         """Forget a class without its samples: all but the scatter of its samples around their mean."""
-        return JSONResponse(await handlers.change(request, FORGET_CLASS, [name]))
+        return Json(await handlers.change(request, FORGET_CLASS, [name]))
 
 
 # ---------------------------------------------------------------------- the Open Inference Protocol
@@ -238,23 +246,23 @@ def _add_inference(app: FastAPI, handlers: Handlers) -> None:
     @app.get("/v2")
     async def server() -> Response:
         """The server, in the Open Inference Protocol."""
-        return JSONResponse(v2.SERVER)
+        return Json(v2.SERVER)
 
     @app.get("/v2/health/live")
     async def live() -> Response:
         """Whether the server runs."""
-        return JSONResponse({"live": True})
+        return Json({"live": True})
 
     @app.get("/v2/health/ready")
     async def ready() -> Response:
         """Whether the server answers, also with a model that has learned nothing yet."""
-        return JSONResponse({"ready": True})
+        return Json({"ready": True})
 
     @app.get("/v2/models/{name}")
     async def model(name: str) -> Response:
         """The inputs and outputs of the model."""
         check(name)
-        return JSONResponse(v2.describe(name, service.published))
+        return Json(v2.describe(name, service.published))
 
     @app.get("/v2/models/{name}/ready")
     async def model_ready(name: str) -> Response:
@@ -262,7 +270,7 @@ def _add_inference(app: FastAPI, handlers: Handlers) -> None:
         check(name)
         if service.published.net is None:
             raise Refusal(503, NOTHING_LEARNED)
-        return JSONResponse({"name": name, "ready": True})
+        return Json({"name": name, "ready": True})
 
     @app.post("/v2/models/{name}/infer", openapi_extra=schemas.INFERENCE)
     async def infer(request: Request, name: str) -> Response:
@@ -305,7 +313,7 @@ def _add_page(app: FastAPI) -> None:
 
 async def _answer_error(request: Request, error: Exception) -> Response:
     refusal = _refusal(error)
-    return JSONResponse({"error": refusal.sentence}, refusal.status, refusal.headers)
+    return Json({"error": refusal.sentence}, refusal.status, refusal.headers)
 
 
 def _refusal(error: Exception) -> Refusal:
@@ -366,7 +374,7 @@ class Door:
             self.handlers.intake.check_length(headers.get("content-length"))
             await self.app(scope, receive, answer)
         except Refusal as error:
-            await JSONResponse({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
+            await Json({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
         finally:
             route, method = getattr(scope.get("route"), "path", "other"), scope["method"]
             method = method if method in METHODS else "other"  # a client can send any word
