@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from if2net.commands.answer import printable
+from if2net.commands.options import refuse
 from if2net.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 NAMED = 20
 
 
-def are_images(paths: Sequence[Path]) -> bool:
-    """Return whether these are images or folders of images rather than tables.
+def are_images(paths: Sequence[Path], *, backbone: str | None, label: str | None, weight: str | None = None) -> bool:
+    """Return whether these are images or folders of images rather than tables, for which the options must be.
 
     Other files among images are allowed here; they are named at the end, with the images that cannot be read.
     """
@@ -30,7 +31,11 @@ def are_images(paths: Sequence[Path]) -> bool:
     tables = [path for path in others if path.name.lower().endswith(tuple(FORMATS))]
     if tables and len(others) < len(paths):
         raise InputError(f"{tables[0]} is a table, but others here are images; give either tables or images.")
-    return len(others) < len(paths)
+    if len(others) < len(paths):
+        refuse("tables", label=label, weight=weight)
+        return True
+    refuse("images", backbone=backbone)
+    return False
 
 
 def print_left_out(left_out: Mapping[Path, str], console: Console) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from if2net.commands.answer import printable
 from if2net.commands.images import are_images
-from if2net.commands.options import as_options, refuse
+from if2net.commands.options import as_options
 from if2net.progress import counting, progress
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ def labelled_samples(
     weight: str | None = None,
 ) -> tuple[Iterator[Block], Mapping[Path, str]]:
     """Return the samples in blocks, and the files that cannot be used, which are complete after the last block."""
-    if are_images(paths):
-        refuse("tables", label=label, weight=weight)
+    if are_images(paths, backbone=backbone, label=label, weight=weight):
         return _images(net, paths, backbone, device, console)
-    refuse("images", backbone=backbone)
     return _rows(net, paths, label, weight, console), {}
 
 

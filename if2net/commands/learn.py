@@ -24,7 +24,6 @@ from if2net.commands.options import (
     NoWaitOption,
     WeightOption,
     changing,
-    refuse,
     save_solved,
 )
 from if2net.errors import ConfigurationError, InputError, RepeatedSamplesWarning, SuspectInputError
@@ -78,11 +77,7 @@ def learn(
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     if weight is not None and cluster is not None:
         raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
-    from_images = are_images(samples)
-    if from_images:
-        refuse("tables", label=label, weight=weight)
-    else:
-        refuse("images", backbone=backbone)
+    from_images = are_images(samples, backbone=backbone, label=label, weight=weight)
     start = time.perf_counter()
     with changing(model, no_wait):  # two processes that learn at once would lose the samples of one
         net = _open(model, seed, device, settings or [], from_images)

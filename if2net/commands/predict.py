@@ -24,7 +24,6 @@ from if2net.commands.options import (
     OwnBackboneOption,
     check_output,
     load_to_predict,
-    refuse,
 )
 from if2net.errors import OutputError
 from if2net.files import replacing
@@ -78,13 +77,11 @@ def predict(
         net.check_unknown(unknown)  # before features are computed
     console = screen(quiet=quiet)
     left_out: Mapping[Path, str] = {}
-    if are_images(samples):
-        refuse("tables", label=label)
+    if are_images(samples, backbone=backbone, label=label):
         images = _images(net, samples, backbone, device, console)
         columns, left_out = ["file"], images.left_out
         blocks: Samples = (([(path,) for path in paths], X) for paths, X in images)
     else:
-        refuse("images", backbone=backbone)
         columns, blocks = ["file", "row"], _rows(net, samples, label)
     ranks = ("", *(f"_{rank}" for rank in range(2, min(top, len(net.classes)) + 1)))
     header = [*columns, *(f"{column}{rank}" for rank in ranks for column in ("prediction", "probability"))]
