@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, printable, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, percent, printable, screen
 from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
@@ -71,8 +71,6 @@ def evaluate(
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
-    from if2net.commands.evaluation_page import percent
-
     low, high = (percent(bound) for bound in evaluation.accuracy_interval)
     yield f"accuracy           {percent(evaluation.accuracy)}, {evaluation.right:,} of {evaluation.samples:,} samples"
     yield f"                   {low} to {high} with 95 % confidence"
