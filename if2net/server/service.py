@@ -114,7 +114,7 @@ class ChangeRequest:
         return self.change is None or not self.change.logged
 
 
-Job = tuple[ChangeRequest, "Future[dict[str, Any]]"]
+Job = tuple[ChangeRequest, Future[dict[str, Any]]]
 
 
 class Service:
@@ -179,29 +179,26 @@ class Service:
 
     def submit(self, request: ChangeRequest) -> Future[dict[str, Any]]:
         """Ask for a change. The future has the answer when the change would survive a power cut."""
-        future: Future[dict[str, Any]] = _begun()
         with self._wake:
-            self._check_open()
             if len(self._jobs) >= self.settings.waiting:
                 raise Refusal(503, "Too many changes wait; try again in a moment.", {"Retry-After": "1"})
-            self._jobs.append((request, future))
-            self._wake.notify()
-        return future
+            return self._queued(self._jobs, request)
 
     def call(self, function: Callable[[], Result]) -> Future[Result]:
         """Run a function between two changes."""
-        future = _begun()
         with self._wake:
-            self._check_open()
-            self._calls.append((function, future))
-            self._wake.notify()
-        return future
+            return self._queued(self._calls, function)
 
-    def _check_open(self) -> None:
+    def _queued(self, queue: deque[tuple[Any, Future[Any]]], item: Any) -> Future[Any]:
         if self.settings.read_only:
             raise Refusal(403, "This server only reads its model; send changes to the one that writes it.")
         if self._stopping:
             raise Refusal(503, "The server is stopping; try again in a moment.", {"Retry-After": "5"})
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # the change of a client that disconnects is still made
+        queue.append((item, future))
+        self._wake.notify()
+        return future
 
     def answer_to(self, key: str, digest: bytes) -> dict[str, Any] | None:
         """Return the answer to a request that was made before with this key; None if there was none."""
@@ -227,7 +224,7 @@ class Service:
 
     @property
     def can_undo(self) -> bool:
-        last = None if self.settings.read_only else self._last_change()
+        last = self._last_change()
         return last is not None and last.is_whole and last.operation in (*INVERSE, FORGET_CLASS)
 
     def open_file(self) -> tuple[BinaryIO, int]:
@@ -447,13 +444,6 @@ def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
 def _bytes(request: ChangeRequest) -> int:
     features = None if request.change is None else request.change.features
     return 0 if features is None else features.nbytes
-
-
-def _begun() -> Future[Any]:
-    """Return a future that cannot be cancelled: the change of a client that disconnects is still made."""
-    future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()
-    return future
 
 
 def _default_backbone() -> str:
