@@ -97,6 +97,15 @@ def printable(text: str) -> str:
     return UNPRINTABLE.sub(lambda character: ascii(character[0])[1:-1], text)
 
 
+def percent(share: float | None) -> str:
+    """Return a share as text.
+
+    >>> percent(0.9512), percent(None)
+    ('95.1 %', '–')
+    """
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
 def file_size(path: Path) -> str:
     """Return the size of a file as text: in kB below 1 MB, and in MB otherwise."""
     size = path.stat().st_size

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, printable, screen
+from if2net.commands.answer import JsonOption, QuietOption, answer, percent, printable, screen
+from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     DeviceOption,
@@ -20,6 +21,7 @@ from if2net.commands.options import (
     check_output,
     load_to_predict,
 )
+from if2net.files import write_text
 
 if TYPE_CHECKING:
     from if2net.evaluation import Evaluation
@@ -44,9 +46,7 @@ def evaluate(
     The samples have labels, as for `if2net learn`. Samples of classes that the model does not know count as wrong.
     """
     from if2net.commands.evaluation_page import COLUMNS, START, evaluation_page
-    from if2net.commands.images import print_left_out
     from if2net.evaluation import Evaluation
-    from if2net.files import write_text
 
     console = screen(quiet=quiet)
     if html is not None:
@@ -71,8 +71,6 @@ def evaluate(
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
-    from if2net.commands.evaluation_page import percent
-
     low, high = (percent(bound) for bound in evaluation.accuracy_interval)
     yield f"accuracy           {percent(evaluation.accuracy)}, {evaluation.right:,} of {evaluation.samples:,} samples"
     yield f"                   {low} to {high} with 95 % confidence"

@@ -11,6 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from if2net.commands.answer import percent
 from if2net.evaluation import Evaluation, Mistake
 from if2net.version import __version__
 
@@ -57,15 +58,6 @@ def evaluation_page(
         confusions=_table(("class", "predicted as", "samples"), confusions),
         classes=_table(("class", "samples", "recall", "precision"), classes),
     )
-
-
-def percent(share: float | None) -> str:
-    """Return a share as text.
-
-    >>> percent(0.9512), percent(None)
-    ('95.1 %', '–')
-    """
-    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def _images(mistakes: Iterable[Mistake]) -> str:

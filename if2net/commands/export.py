@@ -16,6 +16,7 @@ from if2net.commands.options import (
     load_to_predict,
     refuse,
 )
+from if2net.errors import ConfigurationError
 
 # The beginnings of the files, as regular expressions.
 ONNX = rb"\x08.\x12\x06if2net"
@@ -39,7 +40,6 @@ def export(
     OUT.onnx is one graph from samples to classes, for any ONNX runtime. With --predict-only, OUT is a model file
     for if2net without the statistics that learning needs, which are most of a model.
     """
-    from if2net.errors import ConfigurationError
     from if2net.export import to_onnx, to_predictor
 
     if predict_only == (out.suffix == ".onnx"):

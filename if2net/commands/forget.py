@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
+from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
     LABELLED,
@@ -17,9 +18,11 @@ from if2net.commands.options import (
     NoWaitOption,
     OwnBackboneOption,
     WeightOption,
+    changing,
     known_classes,
     save_solved,
 )
+from if2net.errors import ConfigurationError
 
 
 def forget(
@@ -45,17 +48,12 @@ def forget(
 
     --class needs no samples. It removes the class and the mean of its samples; their scatter around it stays.
     """
-    from if2net.commands.images import print_left_out
-    from if2net.errors import ConfigurationError
-    from if2net.files import check_writable
     from if2net.learner import IF2Net
-    from if2net.locks import locked
 
     if bool(samples) == bool(classes):
         raise ConfigurationError("Give either the samples to forget, or classes with --class.")
     console = screen(quiet=quiet)
-    check_writable(model)
-    with locked(model, wait=not no_wait):
+    with changing(model, no_wait):
         net = IF2Net.load(model, device)
         known, before = net.classes.tolist(), net.samples
         for name in known_classes(net, classes or []):

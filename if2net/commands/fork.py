@@ -9,6 +9,8 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, ReplaceOption, check_new
+from if2net.errors import OutputError
+from if2net.files import check_writable
 
 
 def fork(
@@ -23,8 +25,6 @@ def fork(
 
     It has the frozen encoder of MODEL. Let it learn other samples, perhaps on another machine.
     """
-    from if2net.errors import OutputError
-    from if2net.files import check_writable
     from if2net.learner import IF2Net
     from if2net.locks import locked
 

@@ -9,6 +9,10 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, screen
 from if2net.commands.options import DeviceOption, ForceOption, check_output
+from if2net.errors import OutputError
+from if2net.extras import require
+from if2net.files import replacing
+from if2net.progress import progress
 
 innate = typer.Typer(
     name="innate",
@@ -33,9 +37,6 @@ def draw(
 ) -> None:
     """Write a sheet of example drawings."""
     from if2net.encoder.innate.drawings import Drawings, sheet
-    from if2net.errors import OutputError
-    from if2net.extras import require
-    from if2net.files import replacing
 
     if out.suffix.lower() != ".png":
         raise OutputError(f"{out} is not the name of a PNG file; give --out a name that ends in .png.")
@@ -73,7 +74,6 @@ def train(
     from if2net.config import resolve_device
     from if2net.encoder.innate import training, weights
     from if2net.encoder.innate.drawings import Drawings
-    from if2net.progress import progress
 
     plan, course = training.plan_and_course(size, seed, steps, batch)
     weights.check_target(out)

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from if2net.commands import images
 from if2net.commands.answer import printable
-from if2net.commands.options import as_options, refuse
+from if2net.commands.images import are_images
+from if2net.commands.options import as_options
+from if2net.progress import counting, progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,10 +33,8 @@ def labelled_samples(
     weight: str | None = None,
 ) -> tuple[Iterator[Block], Mapping[Path, str]]:
     """Return the samples in blocks, and the files that cannot be used, which are complete after the last block."""
-    if images.are_images(paths):
-        refuse("tables", label=label, weight=weight)
+    if are_images(paths, backbone=backbone, label=label, weight=weight):
         return _images(net, paths, backbone, device, console)
-    refuse("images", backbone=backbone)
     return _rows(net, paths, label, weight, console), {}
 
 
@@ -45,7 +44,6 @@ def _images(
     from if2net.config import resolve_device
     from if2net.images.folders import ImageFiles, list_classes
     from if2net.images.model_backbone import extractor_for
-    from if2net.progress import progress
 
     labels, left_out = list_classes(folders)
     extractor, _ = extractor_for(net, backbone, resolve_device(device))
@@ -98,8 +96,6 @@ def numbered(tables: Sequence[Table]) -> Iterator[Block]:
 def _rows(
     net: IF2Net, paths: Sequence[Path], label: str | None, weight: str | None, console: Console
 ) -> Iterator[Block]:
-    from if2net.progress import counting, progress
-
     tables = open_tables(net, paths, label, console, weight=weight)
     with progress("samples", console) as show:
         count = counting(show)

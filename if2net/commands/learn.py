@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from if2net.commands import images
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
+from if2net.commands.images import are_images, print_left_out
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -23,9 +23,11 @@ from if2net.commands.options import (
     NoUndoOption,
     NoWaitOption,
     WeightOption,
-    refuse,
+    changing,
     save_solved,
 )
+from if2net.errors import ConfigurationError, InputError, RepeatedSamplesWarning, SuspectInputError
+from if2net.progress import counting, progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,35 +72,24 @@ def learn(
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
     A process waits while another one changes MODEL.
     """
-    from if2net.errors import ConfigurationError
-    from if2net.files import check_writable
-    from if2net.locks import locked
-
     console = screen(quiet=quiet)
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     if weight is not None and cluster is not None:
         raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
-    from_images = images.are_images(samples)
-    if from_images:
-        refuse("tables", label=label, weight=weight)
-    else:
-        refuse("images", backbone=backbone)
-    check_writable(model)
+    from_images = are_images(samples, backbone=backbone, label=label, weight=weight)
     start = time.perf_counter()
-    with locked(model, wait=not no_wait):  # two processes that learn at once would lose the samples of one
+    with changing(model, no_wait):  # two processes that learn at once would lose the samples of one
         net = _open(model, seed, device, settings or [], from_images)
         known, before = set(net.classes.tolist()), net.samples
         checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
         left_out: dict[Path, str] = {}
         notices: list[str] = []
         with _refusing_mistakes(force):
-            if not from_images:
-                notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
-            elif cluster is None:
-                left_out = images.learn_images(net, samples, backbone, device, console).left_out
+            if from_images:
+                left_out = _learn_images(net, samples, backbone, device, cluster, workers, console)
             else:
-                left_out = images.learn_images_on(cluster, net, samples, backbone, workers, console).left_out
+                notices = _learn_tables(net, samples, label, weight, cluster, workers, console)
         net.check_inputs = checks
         save_solved(net, model, keep_old=not no_undo)
     new = [name for name in net.classes.tolist() if name not in known]
@@ -111,13 +102,12 @@ def learn(
     values = {"learned": net.samples - before, "new_classes": new}
     values |= {"left_out": list(left_out.values()), "notices": notices}
     answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
-    images.print_left_out(left_out, console)
+    print_left_out(left_out, console)
 
 
 def _open(path: Path, seed: int | None, device: str, settings: list[str], from_images: bool) -> IF2Net:
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
-    from if2net.errors import ConfigurationError
     from if2net.images.learning import IMAGE_SETTINGS
     from if2net.learner import IF2Net
 
@@ -133,14 +123,34 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], from_i
 @contextmanager
 def _refusing_mistakes(force: bool) -> Iterator[None]:
     """Refuse repeated samples unless `force` is set, and add --force to errors that it would avoid."""
-    from if2net.errors import RepeatedSamplesWarning, SuspectInputError
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if force else "error", RepeatedSamplesWarning)
             yield
     except (SuspectInputError, RepeatedSamplesWarning) as error:
         raise SuspectInputError(f"{error} The model is unchanged. To learn it anyway, add --force.") from error
+
+
+def _learn_images(
+    net: IF2Net,
+    folders: Sequence[Path],
+    backbone: str | None,
+    device: str,
+    address: str | None,
+    workers: int | None,
+    console: Console,
+) -> dict[Path, str]:
+    """Learn folders of images here, or on the cluster at this address, and return the files that were left out."""
+    if address is None:
+        from if2net.images import learning
+
+        with progress("features", console) as show:
+            return learning.learn_images(net, folders, backbone=backbone, device=device, show=show).left_out
+    from if2net import cluster
+
+    _connect(address, console)
+    with progress("images", console) as show:
+        return cluster.learn_images(net, folders, backbone, workers=workers, show=show).left_out
 
 
 def _learn_tables(
@@ -153,8 +163,6 @@ def _learn_tables(
     console: Console,
 ) -> list[str]:
     """Learn tables here, or on the cluster at this address, and return their notices."""
-    from if2net.errors import InputError, RepeatedSamplesWarning
-    from if2net.progress import counting, progress
     from if2net.tables import Stream
 
     tables = open_tables(net, paths, label, console, weight=weight, check_inputs=net.check_inputs)
@@ -170,8 +178,14 @@ def _learn_tables(
         else:
             from if2net import cluster
 
-            console.print(f"Connecting to Ray ({address}).", highlight=False)
-            cluster.connect(address)
+            _connect(address, console)
             cluster.learn_tables(net, tables, workers=workers, report=counting(show))
     net.feature_names = net.feature_names or tables[0].feature_names
     return notices_of(tables)
+
+
+def _connect(address: str, console: Console) -> None:
+    from if2net import cluster
+
+    console.print(f"Connecting to Ray ({address}).", highlight=False)
+    cluster.connect(address)

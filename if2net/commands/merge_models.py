@@ -13,9 +13,11 @@ from if2net.commands.options import (
     NoUndoOption,
     NoWaitOption,
     ReplaceOption,
+    changing,
     check_new,
     save_solved,
 )
+from if2net.errors import InputError
 
 
 def merge_models(
@@ -37,16 +39,12 @@ def merge_models(
 
     Each sample counts once: a model that has been merged before is refused. `if2net merge` joins results of runs.
     """
-    from if2net.errors import InputError
-    from if2net.files import check_writable
     from if2net.learner import IF2Net
-    from if2net.locks import locked
 
     if len(models) < 2:
         raise InputError("Give OUT and at least two models to join.")
-    check_writable(out)
     lines = []
-    with locked(out, wait=not no_wait):
+    with changing(out, no_wait):
         in_place = out.exists() and models[0].exists() and out.samefile(models[0])
         if not in_place:
             check_new(out, force)

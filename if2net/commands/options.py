@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from if2net.errors import ConfigurationError, InputError, NumericalError, OutputError, unknown
+from if2net.files import check_writable
+
 if TYPE_CHECKING:
-    import numpy as np
-
     from if2net.learner import IF2Net
-
-    # The values that identify each sample in the output, and the features of the samples, some at a time.
-    Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
 
 # Bytes at the beginning of a file that show its kind.
 LONGEST_START = 4096
@@ -65,9 +63,6 @@ def check_output(
 
     `ours` is a regular expression that the beginning of a file matches if this command has written it.
     """
-    from if2net.errors import OutputError
-    from if2net.files import check_writable
-
     check_writable(path)
     if force or not path.exists() or path.stat().st_size == 0:
         return
@@ -82,8 +77,6 @@ def check_output(
 
 def check_new(path: Path, force: bool) -> None:
     """Raise an error if the file exists, unless it may be replaced."""
-    from if2net.errors import OutputError
-
     if path.exists() and not force:
         raise OutputError(f"{path} exists; choose another name, or replace it with --force.")
 
@@ -98,7 +91,6 @@ def begins_with(start: bytes, path: Path) -> bool:
 
 def load_to_predict(path: Path, device: str) -> IF2Net:
     """Load a model, or raise an error if it has no classes: it is a fork, or has forgotten everything."""
-    from if2net.errors import InputError
     from if2net.learner import IF2Net
 
     net = IF2Net.load(path, device)
@@ -107,10 +99,18 @@ def load_to_predict(path: Path, device: str) -> IF2Net:
     return net
 
 
+@contextmanager
+def changing(path: Path, no_wait: bool) -> Iterator[None]:
+    """Let this process alone change a model file, or raise an error, before any work, if it cannot be written."""
+    from if2net.locks import locked
+
+    check_writable(path)
+    with locked(path, wait=not no_wait):
+        yield
+
+
 def save_solved(net: IF2Net, path: Path, *, keep_old: bool = False) -> None:
     """Save a model that predicts at once when it is loaded. A model that cannot be solved is saved, too."""
-    from if2net.errors import NumericalError
-
     if len(net.classes):
         with suppress(NumericalError):
             net.solve()
@@ -119,8 +119,6 @@ def save_solved(net: IF2Net, path: Path, *, keep_old: bool = False) -> None:
 
 def known_classes(net: IF2Net, names: Sequence[str]) -> list[Any]:
     """Return the classes with these names, which are text on the command line, or raise an error."""
-    from if2net.errors import InputError, unknown
-
     known = {str(name): name for name in net.classes.tolist()}
     for place, name in enumerate(names):
         if name not in known:
@@ -141,7 +139,5 @@ def as_options(text: str) -> str:
 
 def refuse(kind: str, **options: object) -> None:
     """Raise an error if one of these options, which are for another kind of samples, was given."""
-    from if2net.errors import ConfigurationError
-
     if given := [name for name, value in options.items() if value is not None]:
         raise ConfigurationError(f"--{given[0]} is for {kind} only. Leave it out.")

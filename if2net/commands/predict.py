@@ -5,16 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from if2net.commands import images
 from if2net.commands.answer import QuietOption, counted, printable, screen
+from if2net.commands.images import are_images, print_left_out
 from if2net.commands.labelled import numbered
 from if2net.commands.options import (
     TABLES,
@@ -24,14 +24,20 @@ from if2net.commands.options import (
     OwnBackboneOption,
     check_output,
     load_to_predict,
-    refuse,
 )
+from if2net.errors import OutputError
+from if2net.files import replacing
+from if2net.progress import progress
 
 if TYPE_CHECKING:
     import numpy as np
+    from rich.console import Console
 
-    from if2net.commands.options import Samples
+    from if2net.images.folders import ImageFiles
     from if2net.learner import IF2Net
+
+    # The values that identify each sample in the output, and the features of the samples, some at a time.
+    Samples = Iterator[tuple[list[tuple[Any, ...]], np.ndarray]]
 
 
 def predict(
@@ -69,13 +75,14 @@ def predict(
     net = load_to_predict(model, device)
     if unknown is not None:
         net.check_unknown(unknown)  # before features are computed
-    if images.are_images(samples):
-        refuse("tables", label=label)
-        columns: tuple[str, ...] = images.COLUMNS
-        blocks = images.images_to_predict(net, samples, backbone, device, screen(quiet=quiet))
+    console = screen(quiet=quiet)
+    left_out: Mapping[Path, str] = {}
+    if are_images(samples, backbone=backbone, label=label):
+        images = _images(net, samples, backbone, device, console)
+        columns, left_out = ["file"], images.left_out
+        blocks: Samples = (([(path,) for path in paths], X) for paths, X in images)
     else:
-        refuse("images", backbone=backbone)
-        columns, blocks = ("file", "row"), _rows_to_predict(net, samples, label)
+        columns, blocks = ["file", "row"], _rows(net, samples, label)
     ranks = ("", *(f"_{rank}" for rank in range(2, min(top, len(net.classes)) + 1)))
     header = [*columns, *(f"{column}{rank}" for rank in ranks for column in ("prediction", "probability"))]
     header += [f"p({name})" for name in net.classes.tolist()] if proba else []
@@ -92,12 +99,24 @@ def predict(
             else:
                 writer.writerows(rows)
             written += len(places)
+    print_left_out(left_out, console)
     if out is not None and not quiet:
         verb = "is" if written == 1 else "are"
         typer.echo(f"{counted(written, 'prediction')} {verb} in {printable(str(out))}.", err=True)
 
 
-def _rows_to_predict(net: IF2Net, paths: Sequence[Path], label: str | None) -> Samples:
+def _images(net: IF2Net, paths: Sequence[Path], backbone: str | None, device: str, console: Console) -> ImageFiles:
+    """Return all images that can be used. Their features are in the cache."""
+    from if2net.images import learning
+
+    with progress("features", console) as show:
+        images = learning.images_to_predict(net, paths, backbone, device, show)
+        for _ in images:  # fills the cache first, because a progress bar would mix with the predictions on a screen
+            pass
+    return images
+
+
+def _rows(net: IF2Net, paths: Sequence[Path], label: str | None) -> Samples:
     from if2net.images.model_backbone import check_tables
     from if2net.tables import table_to_predict
 
@@ -131,9 +150,6 @@ def _predictions(
 @contextmanager
 def _output(path: Path | None) -> Iterator[TextIO]:
     """Open the screen, or a file that appears when it is complete. File names keep bytes that are not valid text."""
-    from if2net.errors import OutputError
-    from if2net.files import replacing
-
     if path is None:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="surrogateescape")

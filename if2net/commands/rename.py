@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
-from if2net.commands.options import DeviceOption, ModelArgument, NoUndoOption, NoWaitOption, known_classes
+from if2net.commands.options import DeviceOption, ModelArgument, NoUndoOption, NoWaitOption, changing, known_classes
+from if2net.errors import InputError
 
 
 def rename(
@@ -27,30 +28,21 @@ def rename(
     Two classes can swap their names. The classes of a model are all numbers or all text: to replace numbers by text,
     name all classes.
     """
-    from if2net.errors import InputError
-    from if2net.files import check_writable
     from if2net.learner import IF2Net
-    from if2net.locks import locked
 
     if len(names) % 2:
         raise InputError(f"The class {names[-1]!r} has no new name; give pairs of an old and a new name.")
     if "" in names[1::2]:  # tables could not name such a class: an empty cell is a missing label
         raise InputError("A new name is empty; give a name.")
-    check_writable(model)
-    with locked(model, wait=not no_wait):
+    with changing(model, no_wait):
         net = IF2Net.load(model, device)
         old = known_classes(net, names[::2])
         pairs = dict(zip(old, _labels(names[1::2], net.classes.tolist()), strict=True))
         net.rename(pairs)
         net.save(model, keep_old=not no_undo)
     lines = [f"Renamed {old} to {new}." for old, new in pairs.items()]
-    answer(
-        lines,
-        model_values(model, net) | {"renamed": list(pairs.items())},
-        as_json=as_json,
-        quiet=quiet,
-        written=model,
-    )
+    values = model_values(model, net) | {"renamed": list(pairs.items())}
+    answer(lines, values, as_json=as_json, quiet=quiet, written=model)
 
 
 def _labels(names: list[str], classes: list[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -13,80 +14,60 @@ import typer
 
 from if2net.commands.answer import JsonOption, QuietOption, answer
 from if2net.commands.options import BackboneOption, DeviceOption
+from if2net.errors import ConfigurationError
+from if2net.extras import require
 
-ACCESS, SAMPLES, DISK, LIMITS = "Access", "The model", "Durability", "Limits"
-TOKENS = {"write": "IF2NET_WRITE_TOKEN", "read": "IF2NET_READ_TOKEN"}
+TOKENS = ("IF2NET_WRITE_TOKEN", "IF2NET_READ_TOKEN")
+# Options by their group in the help.
+access, of_model, durability, limit = (
+    partial(typer.Option, rich_help_panel=group) for group in ("Access", "The model", "Durability", "Limits")
+)
 
 
 def serve(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2; a new model if missing.")
     ],
-    host: Annotated[
-        str, typer.Option(help="Address to listen at; 0.0.0.0 is all of this machine.", rich_help_panel=ACCESS)
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 is any.", rich_help_panel=ACCESS)] = 8000,
+    host: Annotated[str, access(help="Address to listen at; 0.0.0.0 is all of this machine.")] = "127.0.0.1",
+    port: Annotated[int, access(min=0, max=65535, help="Port; 0 is any.")] = 8000,
     token_file: Annotated[
         Path | None,
-        typer.Option(
+        access(
             help="File with the token for changes in its first line, and perhaps one for reading in its second. "
-            "Otherwise IF2NET_WRITE_TOKEN and IF2NET_READ_TOKEN, or a new token for changes.",
-            rich_help_panel=ACCESS,
+            "Otherwise IF2NET_WRITE_TOKEN and IF2NET_READ_TOKEN, or a new token for changes."
         ),
     ] = None,
-    public_read: Annotated[
-        bool,
-        typer.Option("--public-read", help="Reading needs no token, on any --host.", rich_help_panel=ACCESS),
-    ] = False,
+    public_read: Annotated[bool, access("--public-read", help="Reading needs no token, on any --host.")] = False,
     allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(help="Name under which the server is called. Can be repeated.", rich_help_panel=ACCESS),
+        list[str] | None, access(help="Name under which the server is called. Can be repeated.")
     ] = None,
     trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(help="Address of a proxy that names its clients. Can be repeated.", rich_help_panel=ACCESS),
+        list[str] | None, access(help="Address of a proxy that names its clients. Can be repeated.")
     ] = None,
-    read_only: Annotated[
-        bool,
-        typer.Option("--read-only", help="Change nothing; follow MODEL when it changes.", rich_help_panel=SAMPLES),
-    ] = False,
+    read_only: Annotated[bool, of_model("--read-only", help="Change nothing; follow MODEL when it changes.")] = False,
     backbone: BackboneOption = None,
-    rows: Annotated[
-        bool,
-        typer.Option("--rows", help="A new model takes rows of numbers, not pictures.", rich_help_panel=SAMPLES),
-    ] = False,
+    rows: Annotated[bool, of_model("--rows", help="A new model takes rows of numbers, not pictures.")] = False,
     device: DeviceOption = "auto",
     snapshot_seconds: Annotated[
-        float, typer.Option(min=0.1, help="Time between two snapshots of a model that changes.", rich_help_panel=DISK)
+        float, durability(min=0.1, help="Time between two snapshots of a model that changes.")
     ] = 60.0,
     snapshot_samples: Annotated[
-        int, typer.Option(min=1, help="Samples after which a snapshot comes earlier.", rich_help_panel=DISK)
+        int, durability(min=1, help="Samples after which a snapshot comes earlier.")
     ] = 100_000,
     keep_seconds: Annotated[
-        float,
-        typer.Option(min=0, help="Time for which features stay in the log, for undo.", rich_help_panel=DISK),
+        float, durability(min=0, help="Time for which features stay in the log, for undo.")
     ] = 600.0,
-    key_days: Annotated[
-        float, typer.Option(min=0, help="Days for which a retry is recognised.", rich_help_panel=DISK)
-    ] = 7.0,
+    key_days: Annotated[float, durability(min=0, help="Days for which a retry is recognised.")] = 7.0,
     require_keys: Annotated[
-        bool,
-        typer.Option("--require-keys", help="Refuse changes without an Idempotency-Key.", rich_help_panel=DISK),
+        bool, durability("--require-keys", help="Refuse changes without an Idempotency-Key.")
     ] = False,
-    remember_seconds: Annotated[
-        float,
-        typer.Option(min=0, help="Time to learn a predicted sample by its id.", rich_help_panel=DISK),
-    ] = 600.0,
-    body_megabytes: Annotated[
-        float, typer.Option(min=0.001, help="Size of a request.", rich_help_panel=LIMITS)
-    ] = 64.0,
-    megapixels: Annotated[float, typer.Option(min=0.001, help="Size of a picture.", rich_help_panel=LIMITS)] = 40.0,
-    samples: Annotated[int, typer.Option(min=1, help="Samples of a request.", rich_help_panel=LIMITS)] = 10_000,
-    classes: Annotated[int, typer.Option(min=1, help="Classes of the model.", rich_help_panel=LIMITS)] = 10_000,
-    label_length: Annotated[int, typer.Option(min=1, help="Characters of a label.", rich_help_panel=LIMITS)] = 200,
-    requests_per_second: Annotated[
-        float, typer.Option(min=0, help="Requests of a client; 0: no limit.", rich_help_panel=LIMITS)
-    ] = 500.0,
+    remember_seconds: Annotated[float, durability(min=0, help="Time to learn a predicted sample by its id.")] = 600.0,
+    body_megabytes: Annotated[float, limit(min=0.001, help="Size of a request.")] = 64.0,
+    megapixels: Annotated[float, limit(min=0.001, help="Size of a picture.")] = 40.0,
+    samples: Annotated[int, limit(min=1, help="Samples of a request.")] = 10_000,
+    classes: Annotated[int, limit(min=1, help="Classes of the model.")] = 10_000,
+    label_length: Annotated[int, limit(min=1, help="Characters of a label.")] = 200,
+    requests_per_second: Annotated[float, limit(min=0, help="Requests of a client; 0: no limit.")] = 500.0,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -95,9 +76,6 @@ def serve(
 
     A change is acknowledged once it would survive a power cut. Stop the server with Ctrl-C.
     """
-    from if2net.errors import ConfigurationError
-    from if2net.extras import require
-
     for package in ("fastapi", "uvicorn", "httptools", "python_multipart", "prometheus_client"):
         require(package, "serve", "Serving a model needs FastAPI and others")
     from if2net.server.running import run
@@ -140,17 +118,14 @@ def serve(
         new = None if write_token or read_only else settings.write_token
         line = f"{model} is served at {address}/{f'#token={new}' if new else ''}"
         answer([line], {"model": str(model), "address": address, "token": new}, as_json=as_json, quiet=quiet)
-        sys.stdout.flush()
 
     run(model, settings, show)
 
 
 def _tokens(file: Path | None) -> tuple[str | None, str | None]:
     """Return the tokens for changes and for reading, from the file or the environment."""
-    from if2net.errors import ConfigurationError
-
     if file is None:
-        write, read = (os.environ.get(name, "").strip() for name in TOKENS.values())
+        write, read = (os.environ.get(name, "").strip() for name in TOKENS)
     else:
         try:
             lines = file.read_text(encoding="utf-8").splitlines()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
-from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption
+from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, changing
+from if2net.errors import InputError, ModelFileError
+from if2net.files import kept_file, take_back
 
 
 def undo(
@@ -19,13 +21,9 @@ def undo(
     removes the hidden file, which would still hold the forgotten samples.
     """
     from if2net import modelfile
-    from if2net.errors import InputError, ModelFileError
-    from if2net.files import check_writable, kept_file, take_back
     from if2net.learner import IF2Net
-    from if2net.locks import locked
 
-    check_writable(model)
-    with locked(model, wait=not no_wait):
+    with changing(model, no_wait):
         kept, now = kept_file(model), IF2Net.load(model, device)
         if kept is None:
             raise InputError(

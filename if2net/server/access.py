@@ -46,7 +46,7 @@ class Gate:
 
     def _check_host(self, host: str) -> None:
         """Refuse names of other servers: another site can point its own name to the address of this machine."""
-        name = (urlsplit(f"//{host}").hostname or "").lower() if _is_host(host) else ""
+        name = _name_in(host)
         if name not in self.hosts and not _is_address(name):
             raise Refusal(403, "The server is not known under this name; add it to the server's `allowed_hosts`.")
 
@@ -90,11 +90,12 @@ def _only_reads(method: str, path: str) -> bool:
     return method == "POST" and (path == "/v1/predict" or is_inference)
 
 
-def _is_host(host: str) -> bool:
+def _name_in(host: str) -> str:
+    """Return the name in the header Host, in lower case and without a port."""
     try:
-        return urlsplit(f"//{host}").hostname is not None
+        return urlsplit(f"//{host}").hostname or ""
     except ValueError:
-        return False
+        return ""
 
 
 def _is_address(name: str) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import mimetypes
+import re
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -13,7 +15,7 @@ from typing import Annotated, Any, BinaryIO
 
 from fastapi import FastAPI, Path, Query
 from fastapi.exceptions import RequestValidationError
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,7 +29,7 @@ from if2net.server.bodies import check_label, parse_json
 from if2net.server.changes import FORGET, FORGET_CLASS, LEARN, RENAME
 from if2net.server.handlers import Handlers
 from if2net.server.refusal import Refusal, refusal_of
-from if2net.server.service import NOTHING_LEARNED, Service
+from if2net.server.service import NOTHING_LEARNED, Published, Service
 from if2net.version import __version__
 
 # The page may use its own files, the camera and this server, and nothing else.
@@ -52,16 +54,17 @@ PIECE = 1 << 20
 logger = logging.getLogger("if2net.server")
 
 
-class _Label(Convertor[str]):
+class Json(JSONResponse):
+    """JSON in ASCII: a class may have the name of a folder, with bytes that are not valid text."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+class _Label(PathConvertor):
     """Any text in an address. Starlette's `path` ends at a line break, which a label may have."""
 
     regex = "(?s:.*)"
-
-    def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
-        return value
 
 
 register_url_convertor("label", _Label())
@@ -85,11 +88,8 @@ def create_app(service: Service) -> ASGIApp:
         lifespan=lifespan,
         responses=ERRORS,
     )
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(IF2NetError, _refused)
-    app.add_exception_handler(HTTPException, _not_found)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _failed)
+    for kind in (Refusal, IF2NetError, HTTPException, RequestValidationError, Exception):
+        app.add_exception_handler(kind, _answer_error)
     _add_model(app, handlers)
     _add_classes(app, handlers)
     _add_inference(app, handlers)
@@ -112,27 +112,24 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
         facts = {
             "name": service.name,
             "version": published.version,
-            "classes": _classes(published.classes),
+            "classes": _classes(published),
             "samples": published.samples,
             "features": published.features,
-            "takes": "pictures" if service.takes_pictures else "rows",
+            "takes": "rows" if service.extractor is None else "pictures",
             "backbone": service.backbone and service.backbone["text"],
             "feature_names": published.feature_names,
             "read_only": service.settings.read_only,
             "can_undo": can_undo,
             "learned": published.net is not None,
         }
-        return JSONResponse(facts)
+        return Json(facts)
 
     @app.get("/v1/model", response_class=Response, responses={200: {"content": {"application/octet-stream": {}}}})
     async def download() -> Response:
         """The model file, with everything learned so far."""
-        if service.settings.read_only:
-            file, version = await asyncio.to_thread(service.open_file)
-        else:
-            file, version = await asyncio.wrap_future(service.call(service.open_file))
-        headers = {"Content-Disposition": f'attachment; filename="{_plain(service.name)}.if2"'}
-        headers["X-Model-Version"] = str(version)
+        file, version = await handlers.between_changes(service.open_file)
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", service.name)
+        headers = {"Content-Disposition": f'attachment; filename="{name}.if2"', "X-Model-Version": str(version)}
         return StreamingResponse(_pieces(file), media_type="application/octet-stream", headers=headers)
 
     @app.post("/v1/predict", responses={200: {"model": schemas.Predictions}}, openapi_extra=schemas.TO_PREDICT)
@@ -144,39 +141,39 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
         samples = await handlers.samples(request, labelled=False)
         rows, kept, left_out = await handlers.features(samples)
         published, predicted = await handlers.predict(rows, samples.unknown)
-        predictions = predicted.best([label for label, _ in published.classes], samples.top)
+        predictions = predicted.best(list(published.classes), samples.top)
         for prediction, name in zip(predictions, handlers.recent_samples.add(rows), strict=True):
             prediction["id"] = name
         if samples.pictures:
             for prediction, place in zip(predictions, kept, strict=True):
                 prediction["name"] = samples.pictures[place][0]
-        return JSONResponse({"version": published.version, "predictions": predictions, "left_out": left_out})
+        return Json({"version": published.version, "predictions": predictions, "left_out": left_out})
 
     @app.post("/v1/learn", responses={200: {"model": schemas.Learned}}, openapi_extra=schemas.LABELLED)
     async def learn(request: Request) -> Response:
         """Learn samples with their labels. The answer comes when they would survive a power cut."""
-        return JSONResponse(await handlers.learn_or_forget(request, LEARN, "learned"))
+        return Json(await handlers.learn_or_forget(request, LEARN, "learned"))
 
     @app.post("/v1/forget", responses={200: {"model": schemas.Forgotten}}, openapi_extra=schemas.LABELLED)
     async def forget(request: Request) -> Response:
         """Forget samples that were learned, exactly."""
-        return JSONResponse(await handlers.learn_or_forget(request, FORGET, "forgotten"))
+        return Json(await handlers.learn_or_forget(request, FORGET, "forgotten"))
 
     @app.post("/v1/merge", responses={200: {"model": schemas.Changed}}, openapi_extra=schemas.MODEL_FILE)
     async def merge(request: Request) -> Response:
         """Merge a model file, which must come from a fork of this model."""
-        return JSONResponse(await handlers.merge(request))
+        return Json(await handlers.merge(request))
 
     @app.post("/v1/undo", responses={200: {"model": schemas.Undone}})
     async def undo(request: Request) -> Response:
         """Take back the last change that was not taken back."""
-        return JSONResponse(await handlers.undo(request))
+        return Json(await handlers.undo(request))
 
     @app.get("/v1/changes", responses={200: {"model": list[schemas.LoggedChange]}})
     async def changes(limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Response:
         """The latest changes, the last one first."""
         latest, undone = await asyncio.to_thread(service.changes, limit)
-        return JSONResponse(
+        return Json(
             [
                 {
                     "version": entry.position,
@@ -202,12 +199,8 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
             yield piece
 
 
-def _plain(name: str) -> str:
-    return "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in name)
-
-
-def _classes(classes: list[tuple[Any, int]]) -> list[dict[str, Any]]:
-    return [{"name": label, "samples": samples} for label, samples in classes]
+def _classes(published: Published) -> list[dict[str, Any]]:
+    return [{"name": label, "samples": samples} for label, samples in published.classes.items()]
 
 
 # ---------------------------------------------------------------------- classes
@@ -220,7 +213,7 @@ def _add_classes(app: FastAPI, handlers: Handlers) -> None:
     async def classes() -> Response:
         """The classes, with their numbers of samples."""
         published = service.published
-        return JSONResponse({"version": published.version, "classes": _classes(published.classes)})
+        return Json({"version": published.version, "classes": _classes(published)})
 
     changed: dict[int | str, dict[str, Any]] = {200: {"model": schemas.Changed}}
 
@@ -232,12 +225,12 @@ def _add_classes(app: FastAPI, handlers: Handlers) -> None:
         if not isinstance(value, dict) or value.keys() != {"name"}:
             raise Refusal(422, 'The body must be an object with the new name, such as {"name": "barn owl"}.')
         check_label(value["name"], service.settings)
-        return JSONResponse(await handlers.change(request, RENAME, [name, value["name"]]))
+        return Json(await handlers.change(request, RENAME, [name, value["name"]]))
 
     @app.delete("/v1/classes/{name:label}", responses=changed)
     async def forget_class(request: Request, name: Annotated[str, Path()]) -> Response:
         """Forget a class without its samples: all but the scatter of its samples around their mean."""
-        return JSONResponse(await handlers.change(request, FORGET_CLASS, [name]))
+        return Json(await handlers.change(request, FORGET_CLASS, [name]))
 
 
 # ---------------------------------------------------------------------- the Open Inference Protocol
@@ -253,23 +246,23 @@ def _add_inference(app: FastAPI, handlers: Handlers) -> None:
     @app.get("/v2")
     async def server() -> Response:
         """The server, in the Open Inference Protocol."""
-        return JSONResponse(v2.SERVER)
+        return Json(v2.SERVER)
 
     @app.get("/v2/health/live")
     async def live() -> Response:
         """Whether the server runs."""
-        return JSONResponse({"live": True})
+        return Json({"live": True})
 
     @app.get("/v2/health/ready")
     async def ready() -> Response:
         """Whether the server answers, also with a model that has learned nothing yet."""
-        return JSONResponse({"ready": True})
+        return Json({"ready": True})
 
     @app.get("/v2/models/{name}")
     async def model(name: str) -> Response:
         """The inputs and outputs of the model."""
         check(name)
-        return JSONResponse(v2.describe(name, service.published))
+        return Json(v2.describe(name, service.published))
 
     @app.get("/v2/models/{name}/ready")
     async def model_ready(name: str) -> Response:
@@ -277,7 +270,7 @@ def _add_inference(app: FastAPI, handlers: Handlers) -> None:
         check(name)
         if service.published.net is None:
             raise Refusal(503, NOTHING_LEARNED)
-        return JSONResponse({"name": name, "ready": True})
+        return Json({"name": name, "ready": True})
 
     @app.post("/v2/models/{name}/infer", openapi_extra=schemas.INFERENCE)
     async def infer(request: Request, name: str) -> Response:
@@ -287,7 +280,7 @@ def _add_inference(app: FastAPI, handlers: Handlers) -> None:
             inference = v2.parse(body, request.headers.get(v2.JSON_LENGTH))
         if len(inference.rows) > service.settings.samples:
             raise Refusal(413, f"Send at most {service.settings.samples:,} samples at a time.")
-        published, predicted = await handlers.predict(inference.rows.astype(service.dtype))
+        published, predicted = await handlers.predict(inference.rows.astype(service.published.dtype))
         content, headers = v2.respond(name, published, inference, predicted.probabilities)
         return Response(content, headers=headers)
 
@@ -318,25 +311,21 @@ def _add_page(app: FastAPI) -> None:
 # ---------------------------------------------------------------------- errors
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    refusal = refusal_of(error)
-    return JSONResponse({"error": refusal.sentence}, refusal.status, refusal.headers)
+async def _answer_error(request: Request, error: Exception) -> Response:
+    refusal = _refusal(error)
+    return Json({"error": refusal.sentence}, refusal.status, refusal.headers)
 
 
-async def _not_found(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    sentence = SENTENCES.get(error.status_code, "The request cannot be answered; check its address and its body.")
-    return JSONResponse({"error": sentence}, error.status_code, error.headers)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    return JSONResponse({"error": f"The value of {first['loc'][-1]} is wrong: {first['msg']}."}, 422)
-
-
-async def _failed(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": "An internal error occurred; the server's log has the details."}, 500)
+def _refusal(error: Exception) -> Refusal:
+    if isinstance(error, HTTPException):
+        sentence = SENTENCES.get(error.status_code, "The request cannot be answered; check its address and its body.")
+        return Refusal(error.status_code, sentence, error.headers)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return Refusal(422, f"The value of {first['loc'][-1]} is wrong: {first['msg']}.")
+    if isinstance(error, Refusal | IF2NetError):
+        return refusal_of(error)
+    return Refusal(500, "An internal error occurred; the server's log has the details.")
 
 
 def _describe_tokens(app: FastAPI) -> None:
@@ -385,7 +374,7 @@ class Door:
             self.handlers.intake.check_length(headers.get("content-length"))
             await self.app(scope, receive, answer)
         except Refusal as error:
-            await JSONResponse({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
+            await Json({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
         finally:
             route, method = getattr(scope.get("route"), "path", "other"), scope["method"]
             method = method if method in METHODS else "other"  # a client can send any word

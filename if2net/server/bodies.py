@@ -18,8 +18,8 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from if2net.errors import IF2NetError
-from if2net.server.refusal import Refusal, refusal_of
+from if2net.server.refusal import Refusal
+from if2net.server.service import Published
 from if2net.server.settings import Settings
 from if2net.tables.columns import LABEL_TYPES, columns_to_learn, columns_to_predict, of_type, type_of
 
@@ -53,25 +53,20 @@ class Samples:
         return len(self.rows) if self.rows is not None else len(self.pictures) or len(self.ids)
 
 
-@dataclass(frozen=True)
-class Known:
-    """The features and classes of the model, which decide how a table is read."""
-
-    feature_names: Sequence[str] | None
-    classes: Sequence[Any]
-
-
 def parse_samples(
-    kind: str, body: bytes, query: Mapping[str, str], settings: Settings, known: Known, *, labelled: bool
+    kind: str, body: bytes, query: Mapping[str, str], settings: Settings, published: Published, *, labelled: bool
 ) -> Samples:
-    """Return the samples of a body of this content type, with labels if `labelled`."""
+    """Return the samples of a body of this content type, with labels if `labelled`.
+
+    The features and classes of the model decide how a table is read.
+    """
     name = kind.partition(";")[0].strip().lower()
     if name == JSON:
         samples = _of_json(body, labelled)
     elif name == CSV:
-        samples = _of_csv(body, query.get("label"), known, labelled)
+        samples = _of_csv(body, query.get("label"), published, labelled)
     elif name == FORM:
-        samples = _of_form(kind, body, settings, known)
+        samples = _of_form(kind, body, settings, list(published.classes))
     else:
         raise Refusal(415, f"Send samples as {JSON}, {CSV} or {FORM}, and name it as the Content-Type.")
     for key in ("top", "unknown"):
@@ -102,19 +97,13 @@ def _check_length(body: bytes) -> None:
         raise Refusal(413, f"JSON and CSV may have at most {LONGEST_TEXT >> 20} MB; send the samples in parts.")
 
 
-def parse_rows(value: Any) -> np.ndarray:
-    """Return a list of lists of numbers as an array."""
-    rows = array_of_numbers(value) if isinstance(value, list) else None
-    if rows is None or rows.ndim != 2:
-        raise Refusal(422, "rows must be a list of samples, each a list of numbers, all of one length.")
-    return rows
-
-
-def array_of_numbers(value: list[Any]) -> np.ndarray | None:
+def array_of_numbers(value: Any) -> np.ndarray | None:
     """Return a list of numbers, or of such lists of one length, as an array; None if it is something else.
 
     NumPy stores each text in the size of the longest one, so a small body of texts could fill the memory.
     """
+    if not isinstance(value, list):
+        return None
     for row in value if value and isinstance(value[0], list) else [value]:
         if not isinstance(row, list) or not set(map(type, row)) <= {int, float}:
             return None
@@ -138,7 +127,9 @@ def _of_json(body: bytes, labelled: bool) -> Samples:
         if value.get(key) is not None:
             _set_option(samples, key, value[key])
     if "rows" in value:
-        samples.rows = parse_rows(value["rows"])
+        samples.rows = array_of_numbers(value["rows"])
+        if samples.rows is None or samples.rows.ndim != 2:
+            raise Refusal(422, "rows must be a list of samples, each a list of numbers, all of one length.")
     elif isinstance(value["ids"], list) and all(isinstance(name, str) for name in value["ids"]):
         samples.ids = value["ids"]
     else:
@@ -153,7 +144,7 @@ def _no_constant(name: str) -> float:
 # ---------------------------------------------------------------------- CSV
 
 
-def _of_csv(body: bytes, label: str | None, known: Known, labelled: bool) -> Samples:
+def _of_csv(body: bytes, label: str | None, published: Published, labelled: bool) -> Samples:
     _check_length(body)
     try:
         lines = csv.reader(body.decode("utf-8-sig").splitlines(), strict=True)
@@ -169,11 +160,8 @@ def _of_csv(body: bytes, label: str | None, known: Known, labelled: bool) -> Sam
     for number, line in enumerate(table, 1):
         if len(line) != len(names):
             raise Refusal(422, f"Row {number:,} has {len(line)} cells, but there are {len(names)} columns.")
-    try:
-        choose = columns_to_learn if labelled else columns_to_predict
-        columns = choose(names, label, known.feature_names)
-    except IF2NetError as error:
-        raise refusal_of(error) from error
+    choose = columns_to_learn if labelled else columns_to_predict
+    columns = choose(names, label, published.feature_names)
     place_of = {name: place for place, name in enumerate(names)}
     places = [place_of[name] for name in columns.features]
     rows = np.array(
@@ -183,7 +171,7 @@ def _of_csv(body: bytes, label: str | None, known: Known, labelled: bool) -> Sam
     samples.digest = hashlib.sha256(f"{label}\n".encode() + body).digest()
     if columns.label is not None:
         place = place_of[columns.label]
-        samples.labels = _typed([line[place] for line in table], known.classes)
+        samples.labels = _typed([line[place] for line in table], list(published.classes))
     return samples
 
 
@@ -208,7 +196,7 @@ def _typed(labels: list[str], classes: Sequence[Any]) -> list[Any]:
 # ---------------------------------------------------------------------- forms
 
 
-def _of_form(kind: str, body: bytes, settings: Settings, known: Known) -> Samples:
+def _of_form(kind: str, body: bytes, settings: Settings, classes: list[Any]) -> Samples:
     samples, labels = Samples(), list[str]()
     one_label: str | None = None
     digest = hashlib.sha256()
@@ -231,7 +219,7 @@ def _of_form(kind: str, body: bytes, settings: Settings, known: Known) -> Sample
     if not labels and one_label is not None:
         labels = [one_label] * len(samples.pictures)
     if labels:
-        samples.labels = _typed(labels, known.classes or ["text"])
+        samples.labels = _typed(labels, classes or ["text"])
     return samples
 
 

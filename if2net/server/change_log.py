@@ -95,9 +95,8 @@ class ChangeLog:
 
     def __init__(self, path: Path, first: int = 0, begins_empty: bool = True) -> None:
         self.path = path
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         with _explaining(path):
-            new = not path.exists()
             pages = _committed_pages(Path(f"{path}-wal"))
             self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             # Each commit reaches the disk before it returns, and deleted content is overwritten.
@@ -107,7 +106,7 @@ class ChangeLog:
             with self._transaction():
                 for statement in SCHEMA.split(";"):
                     self._database.execute(statement)
-                if new or self._fact("id") is None:
+                if self._fact("id") is None:
                     self._set(format=FORMAT, id=uuid.uuid4().hex, first=first, begins_empty=begins_empty)
                     self._set(snapshot=first, previous=first)
             if self._fact("format") != FORMAT:
@@ -137,8 +136,7 @@ class ChangeLog:
     def check(self) -> None:
         """Raise an error if there is damage, such as in an index, that would only fail a later request."""
         self.latest(1)
-        with self._lock, _explaining(self.path):
-            report = self._database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        report = self._value("PRAGMA integrity_check(1)")
         if report != "ok":
             raise DamagedLogError(f"The log {self.path} is damaged ({report}).")
 
@@ -147,7 +145,7 @@ class ChangeLog:
     def append(self, first: int, entries: Sequence[Entry]) -> None:
         """Add changes from this position on. They are on the disk when this returns, all of them or none."""
         now = time.time()
-        with _explaining(self.path), self._transaction():
+        with self._transaction():
             for position, entry in enumerate(entries, first):
                 change = entry.change
                 content, features = change.content()
@@ -156,7 +154,7 @@ class ChangeLog:
                     "time": now,
                     "operation": change.operation,
                     "samples": change.samples,
-                    "labels": json.dumps(change.distinct_labels[:MOST_LABELS]),
+                    "labels": json.dumps(list(dict.fromkeys(change.labels))[:MOST_LABELS]),
                     "undoes": change.undoes,
                     "logged": int(change.logged),
                     "key": entry.key,
@@ -173,12 +171,8 @@ class ChangeLog:
         """Yield the changes after this position, in order. A damaged change raises an error."""
         columns = ", ".join((*CHECKED, "features", "checksum"))
         query = f"SELECT {columns} FROM changes WHERE position > ? ORDER BY position LIMIT 1"
-        while True:
-            with self._lock, _explaining(self.path):
-                row = self._database.execute(query, (position,)).fetchone()
-            if row is None:
-                return
-            *checked, features, checksum = row
+        while rows := self._rows(query, position):
+            *checked, features, checksum = rows[0]
             position, operation, samples, undoes, logged, _, _, content = checked
             if content is None or checksum != _checksum(checked, features):
                 raise DamagedLogError(f"The change {position} in the log {self.path} is damaged.")
@@ -186,16 +180,17 @@ class ChangeLog:
 
     def restored(self, position: int) -> set[int]:
         """Return changes after this position that others restore, and those others: together they change nothing."""
-        with self._lock, _explaining(self.path):
-            pairs = self._database.execute(
-                "SELECT undoes, position FROM changes WHERE position > ? AND operation = ? AND undoes > ?",
-                (position, RESTORE, position),
-            ).fetchall()
+        pairs = self._rows(
+            "SELECT undoes, position FROM changes WHERE position > ? AND operation = ? AND undoes > ?",
+            position,
+            RESTORE,
+            position,
+        )
         return {place for pair in pairs for place in pair}
 
     def drop(self, position: int) -> None:
         """Remove the last change, which was never acknowledged."""
-        with _explaining(self.path), self._transaction():
+        with self._transaction():
             self._database.execute("DELETE FROM changes WHERE position = ?", (position,))
 
     def change(self, position: int) -> Change:
@@ -206,12 +201,11 @@ class ChangeLog:
 
     def latest(self, limit: int) -> list[Logged]:
         """Return the latest changes, the last one first."""
-        with self._lock, _explaining(self.path):
-            rows = self._database.execute(
-                "SELECT position, time, operation, samples, labels, undoes, content IS NOT NULL AND "
-                "(features IS NOT NULL OR samples = 0) FROM changes ORDER BY position DESC LIMIT ?",
-                (limit,),
-            ).fetchall()
+        rows = self._rows(
+            "SELECT position, time, operation, samples, labels, undoes, content IS NOT NULL AND "
+            "(features IS NOT NULL OR samples = 0) FROM changes ORDER BY position DESC LIMIT ?",
+            limit,
+        )
         return [
             Logged(place, at, operation, samples, json.loads(labels), undoes, bool(whole))
             for place, at, operation, samples, labels, undoes, whole in rows
@@ -219,47 +213,39 @@ class ChangeLog:
 
     def answer_to(self, key: str) -> tuple[bytes, dict[str, Any]] | None:
         """Return the digest of the request with this key, and its answer; None if there was none."""
-        with self._lock, _explaining(self.path):
-            row = self._database.execute("SELECT digest, answer FROM changes WHERE key = ?", (key,)).fetchone()
-        return None if row is None else (row[0], json.loads(row[1]))
+        rows = self._rows("SELECT digest, answer FROM changes WHERE key = ?", key)
+        return (rows[0][0], json.loads(rows[0][1])) if rows else None
 
     @property
     def last(self) -> int:
         """The position of the last change."""
-        with self._lock, _explaining(self.path):
-            last = self._database.execute("SELECT max(position) FROM changes").fetchone()[0]
-            return max(last or 0, self._fact("snapshot"))
+        return max(int(self._value("SELECT max(position) FROM changes") or 0), self.snapshot)
 
     @property
     def oldest_features(self) -> float | None:
         """The time of the oldest change whose content is in the log."""
-        return self._oldest("SELECT time FROM changes WHERE content IS NOT NULL ORDER BY position LIMIT 1")
+        return self._oldest("WHERE content IS NOT NULL")
 
     @property
     def oldest_key(self) -> float | None:
         """The time of the oldest change in the log."""
-        return self._oldest("SELECT time FROM changes ORDER BY position LIMIT 1")
+        return self._oldest()
 
-    def _oldest(self, query: str) -> float | None:
-        with self._lock, _explaining(self.path):
-            row = self._database.execute(query).fetchone()
-        return None if row is None else row[0]
+    def _oldest(self, condition: str = "") -> float | None:
+        oldest: float | None = self._value(f"SELECT time FROM changes {condition} ORDER BY position LIMIT 1")
+        return oldest
 
     # ------------------------------------------------------------------ snapshots
 
     @property
     def snapshot(self) -> int:
         """The position of the last snapshot."""
-        return self._position("snapshot")
+        return int(self._fact("snapshot"))
 
     @property
     def previous(self) -> int:
         """The position of the snapshot before it. All later changes are in the log as a whole."""
-        return self._position("previous")
-
-    def _position(self, name: str) -> int:
-        with self._lock, _explaining(self.path):
-            return int(self._fact(name))
+        return int(self._fact("previous"))
 
     def fold(self, position: int, previous: int, keep_seconds: float, key_days: float) -> None:
         """Record two snapshots, and remove content that is no longer needed.
@@ -268,37 +254,37 @@ class ChangeLog:
         change goes after `key_days`. Removed content is overwritten, also in SQLite's own log.
         """
         now = time.time()
-        with _explaining(self.path):
-            with self._transaction():
-                self._set(snapshot=position, previous=previous)
-                self._database.execute(
-                    "UPDATE changes SET content = NULL, features = NULL "
-                    "WHERE content IS NOT NULL AND position <= ? AND time <= ?",
-                    (previous, now - keep_seconds),
-                )
-                self._database.execute(
-                    "DELETE FROM changes WHERE position <= ? AND time <= ?", (previous, now - key_days * 86_400)
-                )
-            with self._lock:
-                self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self._transaction():
+            self._set(snapshot=position, previous=previous)
+            self._database.execute(
+                "UPDATE changes SET content = NULL, features = NULL "
+                "WHERE content IS NOT NULL AND position <= ? AND time <= ?",
+                (previous, now - keep_seconds),
+            )
+            self._database.execute(
+                "DELETE FROM changes WHERE position <= ? AND time <= ?", (previous, now - key_days * 86_400)
+            )
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     # ------------------------------------------------------------------ SQLite
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with self._lock:
+        with self._lock, _explaining(self.path), self._database:  # which commits or rolls back
             self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._database.execute("COMMIT")
-            except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
-                raise
+            yield
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with self._lock, _explaining(self.path):
+            return self._database.execute(query, values).fetchall()
+
+    def _value(self, query: str, *values: Any) -> Any:
+        """Return the first value of the first row; None if there is no row."""
+        rows = self._rows(query, *values)
+        return rows[0][0] if rows else None
 
     def _fact(self, name: str) -> Any:
-        row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
-        return None if row is None else row[0]
+        return self._value("SELECT value FROM facts WHERE name = ?", name)
 
     def _set(self, **facts: Any) -> None:
         self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())

@@ -51,11 +51,6 @@ class Change:
     def samples(self) -> int:
         return 0 if self.features is None else len(self.features)
 
-    @property
-    def distinct_labels(self) -> list[Any]:
-        """The labels, each once; of a rename both in their order."""
-        return list(dict.fromkeys(self.labels))
-
     def apply(self, net: IF2Net) -> list[str]:
         """Make the change, or raise an error and change nothing. Return sentences that the user should read."""
         with warnings.catch_warnings(record=True) as notices:

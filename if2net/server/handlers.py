@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from if2net.images.extraction import compute, workers
 from if2net.images.read import Framing, decode_image
 from if2net.learner import IF2Net
 from if2net.server.batching import Batches
-from if2net.server.bodies import FORM, Known, Samples, check_label, parse_samples
+from if2net.server.bodies import FORM, Samples, check_label, parse_samples
 from if2net.server.changes import MERGE, Change
 from if2net.server.intake import Intake
 from if2net.server.metrics import Metrics
@@ -66,20 +67,14 @@ class Handlers:
 
     async def samples(self, request: Request, *, labelled: bool) -> Samples:
         """Read the samples of a request."""
-        published = self.service.published
-        known = Known(published.feature_names, [label for label, _ in published.classes])
-        kind = request.headers.get("content-type", "")
-
+        kind, published = request.headers.get("content-type", ""), self.service.published
         async with self.intake.body(request) as body:
-            return await self._parsed(
-                len(body),
-                lambda: parse_samples(kind, body, request.query_params, self.settings, known, labelled=labelled),
+            parse = partial(
+                parse_samples, kind, body, request.query_params, self.settings, published, labelled=labelled
             )
-
-    async def _parsed(self, size: int, parse: Callable[[], Result]) -> Result:
-        if size <= LARGE_BODY:
-            return parse()
-        return await asyncio.get_running_loop().run_in_executor(self._parsing, parse)
+            if len(body) <= LARGE_BODY:
+                return parse()
+            return await asyncio.get_running_loop().run_in_executor(self._parsing, parse)
 
     async def features(self, samples: Samples) -> tuple[np.ndarray, list[int], list[dict[str, str]]]:
         """Return the features of samples that can be used, their places, and the others with the reasons."""
@@ -88,7 +83,7 @@ class Handlers:
         if samples.rows is not None:
             if self._pictures is not None:
                 raise Refusal(422, f"This model takes pictures; send them as {FORM}, in the field files.")
-            return samples.rows.astype(self.service.dtype), list(range(len(samples))), []
+            return samples.rows.astype(self.service.published.dtype), list(range(len(samples))), []
         if self._pictures is None:
             raise Refusal(422, "This model takes rows of numbers, not pictures; send them as JSON or CSV.")
         results: list[np.ndarray | str] = []
@@ -103,7 +98,7 @@ class Handlers:
         if not rows:
             raise Refusal(422, f"No picture could be used: {left_out[0]['reason']}")
         kept = [place for place, row in enumerate(results) if not isinstance(row, str)]
-        return np.stack(rows).astype(self.service.dtype), kept, left_out
+        return np.stack(rows).astype(self.service.published.dtype), kept, left_out
 
     def _extract(self, requests: list[list[Picture]]) -> list[list[np.ndarray | str]]:
         """Return the features of the pictures of several requests, or the reasons why they cannot be used."""
@@ -125,16 +120,17 @@ class Handlers:
         published = self.service.published
         published.learned()
         if unknown is not None:
-            if not published.has_novelty:
-                published = await self._with_novelty()
-            published.check_unknown(unknown)
+            try:
+                if not published.has_novelty:
+                    published = await self.between_changes(self.service.derive_novelty)
+                published.learned().check_unknown(unknown)
+            except IF2NetError as error:
+                raise refusal_of(error, 409) from error
         most = ROWS["cpu"]
         parts = [  # other requests are served between the parts
             await self._answers(Question(published, rows[start : start + most], unknown))
             for start in range(0, len(rows), most)
         ]
-        if len(parts) == 1:
-            return published, parts[0]
         return published, Predicted(
             np.concatenate([part.probabilities for part in parts]),
             np.concatenate([part.is_unknown for part in parts]),
@@ -144,15 +140,13 @@ class Handlers:
         self.metrics.batches.observe(sum(len(question.rows) for question in questions))
         return predict(questions)
 
-    async def _with_novelty(self) -> Published:
-        try:
-            if self.settings.read_only:
-                return await asyncio.to_thread(self.service.derive_novelty)
-            return await asyncio.wrap_future(self.service.call(self.service.derive_novelty))
-        except IF2NetError as error:
-            raise refusal_of(error, 409) from error
-
     # ------------------------------------------------------------------ changing
+
+    async def between_changes(self, function: Callable[[], Result]) -> Result:
+        """Run a function while nothing changes: in the thread that learns, if there is one."""
+        if self.settings.read_only:
+            return await asyncio.to_thread(function)
+        return await asyncio.wrap_future(self.service.call(function))
 
     async def learn_or_forget(self, request: Request, operation: str, done: str) -> dict[str, Any]:
         """Learn or forget the samples of a request."""
@@ -184,10 +178,7 @@ class Handlers:
         return await self._change(change, {"merged": other.samples}, key, digest)
 
     def _model(self, body: bytes) -> IF2Net:
-        try:
-            other = IF2Net.from_bytes(body, "The model", self.settings.device)
-        except IF2NetError as error:
-            raise refusal_of(error) from error
+        other = IF2Net.from_bytes(body, "The model", self.settings.device)
         ours, theirs = self.service.backbone, other.backbone
         if (ours and ours["identity"]) != (theirs and theirs["identity"]):
             raise Refusal(409, "The two models have different backbones, so they cannot be merged.")

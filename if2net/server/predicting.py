@@ -62,7 +62,7 @@ def predict(questions: list[Question]) -> list[Predicted | Exception]:
 def _together(group: list[Question]) -> list[Predicted]:
     published, unknown = group[0].published, group[0].unknown
     net = published.learned()
-    rows = group[0].rows if len(group) == 1 else np.concatenate([question.rows for question in group])
+    rows = np.concatenate([question.rows for question in group])
     probabilities = net.probabilities(rows).cpu().numpy()
     if unknown is None:
         rejected = np.zeros(len(rows), bool)

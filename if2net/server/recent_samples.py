@@ -32,18 +32,18 @@ class RecentSamples:
         if self.seconds > 0:
             for name, row in zip(ids, rows, strict=True):
                 self._rows[name] = now, row
-        self.forget_old(now)
+        self._drop_old()
         return ids
 
-    def forget_old(self, now: float | None = None) -> None:
+    def _drop_old(self) -> None:
         """Drop samples that are too old, and the oldest of too many."""
-        oldest = (time.monotonic() if now is None else now) - self.seconds
+        oldest = time.monotonic() - self.seconds
         while self._rows and (len(self._rows) > self.most or next(iter(self._rows.values()))[0] < oldest):
             self._rows.popitem(last=False)
 
     def rows(self, ids: Sequence[str]) -> np.ndarray:
         """Return the samples with these ids."""
-        self.forget_old()
+        self._drop_old()
         missing = [name for name in ids if name not in self._rows]
         if missing:
             raise Refusal(

@@ -1,4 +1,4 @@
-"""The answers of the service, for its OpenAPI document."""
+"""The answers and the bodies of requests, for the OpenAPI document of the service."""
 
 from __future__ import annotations
 
@@ -101,64 +101,59 @@ class LoggedChange(Answer):
 
 
 ROWS = {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}
-LABELS = {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}}
+LABEL = {"anyOf": [{"type": "string"}, {"type": "number"}]}
+LABELS = {"type": "array", "items": LABEL}
 IDS = {"type": "array", "items": {"type": "string"}}
 SHARE = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
 TOP = {"type": "integer", "minimum": 1}
+FILE = {"type": "string", "format": "binary"}
 
 
 def _object(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
 
 
-def _form(required: list[str], **properties: Any) -> dict[str, Any]:
-    pictures = {"type": "array", "items": {"type": "string", "format": "binary"}}
-    return {"type": "object", "required": ["files", *required], "properties": {"files": pictures, **properties}}
-
-
-def _body(json: dict[str, Any], example: Any, form: dict[str, Any], table: str) -> dict[str, Any]:
-    content = {
-        "application/json": {"schema": json, "example": example},
-        "multipart/form-data": {"schema": form},
-        "text/csv": {"schema": {"type": "string"}, "example": table},
-    }
+def _body(content: dict[str, Any]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-TO_PREDICT = _body(
-    _object(["rows"], rows=ROWS, top=TOP, unknown=SHARE),
-    {"rows": [[5.1, 3.5, 1.4, 0.2]], "top": 3},
-    _form([], top=TOP, unknown=SHARE),
+def _json(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema, "example": example}}
+
+
+def _samples(json: dict[str, Any], form: dict[str, Any], table: str) -> dict[str, Any]:
+    """Return the three kinds of bodies with samples. `form` has the fields of a form besides its pictures."""
+    fields = {"files": {"type": "array", "items": FILE}, **form}
+    others = {
+        "multipart/form-data": {"schema": {"type": "object", "required": ["files"], "properties": fields}},
+        "text/csv": {"schema": {"type": "string"}, "example": table},
+    }
+    return _body(json | others)
+
+
+TO_PREDICT = _samples(
+    _json(
+        _object(["rows"], rows=ROWS, top=TOP, unknown=SHARE),
+        {"rows": [[5.1, 3.5, 1.4, 0.2]], "top": 3},
+    ),
+    {"top": TOP, "unknown": SHARE},
     "width,height\n5.1,3.5\n",
 )
-LABELLED = _body(
-    {
-        "oneOf": [
-            _object(["rows", "labels"], rows=ROWS, labels=LABELS),
-            _object(["ids", "labels"], ids=IDS, labels=LABELS),
-        ]
-    },
-    {"rows": [[5.1, 3.5, 1.4, 0.2]], "labels": ["setosa"]},
-    _form([], label={"type": "string"}, labels={"type": "array", "items": {"type": "string"}}),
+LABELLED = _samples(
+    _json(
+        {
+            "oneOf": [
+                _object(["rows", "labels"], rows=ROWS, labels=LABELS),
+                _object(["ids", "labels"], ids=IDS, labels=LABELS),
+            ]
+        },
+        {"rows": [[5.1, 3.5, 1.4, 0.2]], "labels": ["setosa"]},
+    ),
+    {"label": {"type": "string"}, "labels": {"type": "array", "items": {"type": "string"}}},
     "width,height,label\n5.1,3.5,setosa\n",
 )
-NEW_NAME = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": _object(["name"], name={"anyOf": [{"type": "string"}, {"type": "number"}]}),
-                "example": {"name": "barn owl"},
-            }
-        },
-    }
-}
-MODEL_FILE = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
-    }
-}
+NEW_NAME = _body(_json(_object(["name"], name=LABEL), {"name": "barn owl"}))
+MODEL_FILE = _body({"application/octet-stream": {"schema": FILE}})
 TENSOR = _object(
     ["name", "shape", "datatype"],
     name={"const": "input"},
@@ -167,27 +162,18 @@ TENSOR = _object(
     data={"type": "array"},
     parameters={"type": "object"},
 )
-INFERENCE = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["inputs"],
-                    "properties": {
-                        "id": {"type": "string"},
-                        "inputs": {"type": "array", "items": TENSOR, "minItems": 1, "maxItems": 1},
-                        "outputs": {
-                            "type": "array",
-                            "items": {"type": "object", "properties": {"name": {"enum": ["label", "probabilities"]}}},
-                        },
-                    },
-                },
-                "example": {
-                    "inputs": [{"name": "input", "shape": [1, 4], "datatype": "FP32", "data": [5.1, 3.5, 1.4, 0.2]}]
-                },
-            }
+OUTPUT = {"type": "object", "properties": {"name": {"enum": ["label", "probabilities"]}}}
+INFERENCE = _body(
+    _json(
+        {
+            "type": "object",
+            "required": ["inputs"],
+            "properties": {
+                "id": {"type": "string"},
+                "inputs": {"type": "array", "items": TENSOR, "minItems": 1, "maxItems": 1},
+                "outputs": {"type": "array", "items": OUTPUT},
+            },
         },
-    }
-}
+        {"inputs": [{"name": "input", "shape": [1, 4], "datatype": "FP32", "data": [5.1, 3.5, 1.4, 0.2]}]},
+    )
+)

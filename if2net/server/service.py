@@ -13,12 +13,11 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
-import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -47,6 +46,7 @@ FOLLOW_SECONDS = 1.0
 NICE = 5
 
 logger = logging.getLogger("if2net.server")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Published:
         None while there is nothing to predict.
     version : int
         The number of changes.
-    classes : list of (label, int)
+    classes : dict of label to int
         The classes, sorted, with their numbers of samples.
     has_novelty : bool
         Whether it can recognise unknown samples.
@@ -69,13 +69,13 @@ class Published:
         Whether its rows are the pixels of pictures.
     """
 
-    net: IF2Net | None
-    version: int
-    classes: list[tuple[Any, int]]
-    samples: int
-    features: int | None
-    feature_names: list[str] | None
-    has_novelty: bool
+    net: IF2Net | None = None
+    version: int = 0
+    classes: dict[Any, int] = field(default_factory=dict)
+    samples: int = 0
+    features: int | None = None
+    feature_names: list[str] | None = None
+    has_novelty: bool = False
     dtype: str = "float32"
     takes_pixels: bool = False
 
@@ -86,10 +86,10 @@ class Published:
         names = None if net.feature_names is None else list(net.feature_names)
         kind = net.config.dtype, net.config.shape is not None
         if net.decision is None or not len(net.classes):
-            return cls(None, version, [], 0, features, names, False, *kind)
+            return cls(None, version, {}, 0, features, names, False, *kind)
         net.solve(novelty=novelty)
         counts = net.decision.counts.tolist()
-        classes = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
+        classes = {net.labels.known[column]: int(counts[column]) for column in net.labels.sorted_columns}
         return cls(net.predicting_copy(), version, classes, net.samples, features, names, novelty, *kind)
 
     def learned(self) -> IF2Net:
@@ -97,13 +97,6 @@ class Published:
         if self.net is None:
             raise Refusal(409, NOTHING_LEARNED)
         return self.net
-
-    def check_unknown(self, share: float) -> None:
-        """Refuse to recognise unknown samples if too few samples were held out for it."""
-        try:
-            self.learned().check_unknown(share)
-        except IF2NetError as error:
-            raise refusal_of(error, 409) from error
 
 
 @dataclass(frozen=True)
@@ -121,7 +114,7 @@ class ChangeRequest:
         return self.change is None or not self.change.logged
 
 
-Job = tuple[ChangeRequest, "Future[dict[str, Any]]"]
+Job = tuple[ChangeRequest, Future[dict[str, Any]]]
 
 
 class Service:
@@ -137,9 +130,9 @@ class Service:
     def __init__(self, path: Path, settings: Settings) -> None:
         self.settings, self.name = settings, path.stem
         self.path = Path(os.path.realpath(path))  # the log lies beside the file, not beside a link to it
-        self.published = Published(None, 0, [], 0, None, None, False)
-        self.extractor: Extractor | None = None
-        self._record: BackboneRecord | None = None
+        self.published = Published()
+        self.extractor: Extractor | None = None  # turns pictures into features, if the model takes pictures
+        self.backbone: BackboneRecord | None = None
         self._wants_novelty = False
         self._open = ExitStack()
         self._jobs: deque[Job] = deque()
@@ -178,20 +171,6 @@ class Service:
         self._open.close()
 
     @property
-    def takes_pictures(self) -> bool:
-        return self.extractor is not None
-
-    @property
-    def backbone(self) -> BackboneRecord | None:
-        """The network that turns pictures into features."""
-        return self._record
-
-    @property
-    def dtype(self) -> type[np.floating[Any]]:
-        """The precision of the model's samples."""
-        return np.float64 if self.published.dtype == "float64" else np.float32
-
-    @property
     def log_entries(self) -> int:
         """The number of changes since the last snapshot."""
         return 0 if self.settings.read_only else self.published.version - self._store.log.snapshot
@@ -200,34 +179,35 @@ class Service:
 
     def submit(self, request: ChangeRequest) -> Future[dict[str, Any]]:
         """Ask for a change. The future has the answer when the change would survive a power cut."""
-        future: Future[dict[str, Any]] = _begun()
         with self._wake:
-            self._check_open()
             if len(self._jobs) >= self.settings.waiting:
                 raise Refusal(503, "Too many changes wait; try again in a moment.", {"Retry-After": "1"})
-            self._jobs.append((request, future))
-            self._wake.notify()
-        return future
+            return self._queued(self._jobs, request)
 
-    def call(self, function: Callable[[], Any]) -> Future[Any]:
+    def call(self, function: Callable[[], Result]) -> Future[Result]:
         """Run a function between two changes."""
-        future = _begun()
         with self._wake:
-            self._check_open()
-            self._calls.append((function, future))
-            self._wake.notify()
-        return future
+            return self._queued(self._calls, function)
 
-    def _check_open(self) -> None:
+    def _queued(self, queue: deque[tuple[Any, Future[Any]]], item: Any) -> Future[Any]:
         if self.settings.read_only:
             raise Refusal(403, "This server only reads its model; send changes to the one that writes it.")
         if self._stopping:
             raise Refusal(503, "The server is stopping; try again in a moment.", {"Retry-After": "5"})
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # the change of a client that disconnects is still made
+        queue.append((item, future))
+        self._wake.notify()
+        return future
 
     def answer_to(self, key: str, digest: bytes) -> dict[str, Any] | None:
         """Return the answer to a request that was made before with this key; None if there was none."""
         known = None if self.settings.read_only else self._store.log.answer_to(key)
-        return None if known is None else _same_answer(known, digest)
+        if known is None:
+            return None
+        if known[0] != digest:
+            raise Refusal(422, "This Idempotency-Key was used for another request; use a new key for each change.")
+        return known[1]
 
     def derive_novelty(self) -> Published:
         """Publish a model that can recognise unknown samples, and go on doing so; in the thread that learns."""
@@ -244,7 +224,7 @@ class Service:
 
     @property
     def can_undo(self) -> bool:
-        last = None if self.settings.read_only else self._last_change()
+        last = self._last_change()
         return last is not None and last.is_whole and last.operation in (*INVERSE, FORGET_CLASS)
 
     def open_file(self) -> tuple[BinaryIO, int]:
@@ -271,7 +251,10 @@ class Service:
             for group in _groups(jobs):
                 self._write(group)
             for function, future in calls:
-                _resolve(future, function)
+                try:
+                    future.set_result(function())
+                except Exception as error:
+                    future.set_exception(error)
             try:
                 self._store.save_if_due(self._net)
             except Exception as error:  # the log has the changes, and the next attempt comes later
@@ -279,25 +262,17 @@ class Service:
 
     def _write(self, group: list[Job]) -> None:
         """Make changes, and answer them when they are on the disk. If that fails, none of them is made."""
-        done: list[tuple[Entry, list[Future[dict[str, Any]]]]] = []
-        keys: dict[str, tuple[Entry, list[Future[dict[str, Any]]]]] = {}
+        done: list[tuple[Entry, Future[dict[str, Any]]]] = []
         try:
             if self._is_broken:
                 raise Refusal(503, "The server cannot change its model any more; restart it.")
             self._store.check_space(sum(_bytes(request) for request, _ in group))
             for request, future in group:
                 try:
-                    if request.key in keys:
-                        entry, futures = keys[request.key]
-                        _same_answer((entry.digest, entry.answer), request.digest)
-                        futures.append(future)
-                    elif request.key is not None and (known := self._store.log.answer_to(request.key)):
-                        future.set_result(_same_answer(known, request.digest))
+                    if request.key is not None and (known := self.answer_to(request.key, request.digest)):
+                        future.set_result(known)
                     else:
-                        entry = self._made(request, self.published.version + len(done) + 1)
-                        done.append((entry, [future]))
-                        if request.key is not None:
-                            keys[request.key] = done[-1]
+                        done.append((self._made(request, self.published.version + len(done) + 1), future))
                 except (Refusal, IF2NetError) as error:
                     is_learning = request.change is not None and request.change.operation == LEARN
                     future.set_exception(refusal_of(error, 422 if is_learning else 409))
@@ -311,9 +286,8 @@ class Service:
             self._refuse(group, error, changed=bool(done) or not is_known)
             return
         self.published = published
-        for entry, futures in done:
-            for future in futures:
-                future.set_result(entry.answer)
+        for entry, future in done:
+            future.set_result(entry.answer)
 
     def _made(self, request: ChangeRequest, version: int) -> Entry:
         """Make a change in memory."""
@@ -415,8 +389,8 @@ class Service:
         chosen = self.settings.backbone or (_default_backbone() if is_new else None)
         if self.extractor is None:
             device = resolve_device(self.settings.device)
-            self.extractor, self._record = extractor_for(net, chosen, device)
-        net.backbone = self._record
+            self.extractor, self.backbone = extractor_for(net, chosen, device)
+        net.backbone = self.backbone
 
     # ------------------------------------------------------------------ the thread that follows a file
 
@@ -450,16 +424,19 @@ class Service:
 
 
 def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
-    """Cut jobs into groups that share a commit."""
+    """Cut jobs into groups that share a commit. A retry waits for the commit of its first request."""
     group: list[Job] = []
-    samples = 0
-    for job in jobs:
-        size = 0 if job[0].change is None else job[0].change.samples
-        if group and (job[0].is_alone or group[-1][0].is_alone or samples + size > GROUP_SAMPLES):
+    samples, keys = 0, set[str]()
+    for request, future in jobs:
+        size = 0 if request.change is None else request.change.samples
+        is_full = samples + size > GROUP_SAMPLES or request.key in keys
+        if group and (is_full or request.is_alone or group[-1][0].is_alone):
             yield group
-            group, samples = [], 0
-        group.append(job)
+            group, samples, keys = [], 0, set()
+        group.append((request, future))
         samples += size
+        if request.key is not None:
+            keys.add(request.key)
     if group:
         yield group
 
@@ -467,26 +444,6 @@ def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
 def _bytes(request: ChangeRequest) -> int:
     features = None if request.change is None else request.change.features
     return 0 if features is None else features.nbytes
-
-
-def _same_answer(known: tuple[bytes, dict[str, Any]], digest: bytes) -> dict[str, Any]:
-    if known[0] != digest:
-        raise Refusal(422, "This Idempotency-Key was used for another request; use a new key for each change.")
-    return known[1]
-
-
-def _begun() -> Future[Any]:
-    """Return a future that cannot be cancelled: the change of a client that disconnects is still made."""
-    future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()
-    return future
-
-
-def _resolve(future: Future[Any], function: Callable[[], Any]) -> None:
-    try:
-        future.set_result(function())
-    except Exception as error:
-        future.set_exception(error)
 
 
 def _default_backbone() -> str:

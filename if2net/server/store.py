@@ -48,14 +48,14 @@ class Store:
 
     def open(self) -> IF2Net:
         """Return the model with all changes that were ever acknowledged."""
-        log = self._existing_log()
+        log = None
         try:
+            log = ChangeLog(self.log_path) if self.log_path.exists() else None
             return self._opened(log)
         except DamagedLogError as error:
-            if log is None:
-                raise
-            log.close()
-            self._set_aside([self.log_path], error)
+            if log is not None:
+                log.close()
+            self._set_aside(self.log_path, error)
             return self._opened(None)
 
     def _opened(self, log: ChangeLog | None) -> IF2Net:
@@ -67,7 +67,7 @@ class Store:
                 log.check()
             except DamagedLogError as error:
                 log.close()
-                self._set_aside([self.log_path], error)
+                self._set_aside(self.log_path, error)
                 self._begin_log(net)
             if is_damaged:
                 self.save(net, twice=True)
@@ -93,42 +93,32 @@ class Store:
     def without(self, position: int) -> IF2Net | None:
         """Return the model without its last change, which has this position; None if that was too long ago."""
         for path in (self.path, kept_file(self.path)):
-            if path is not None and path.is_file():
-                net = IF2Net.load(path, self.settings.device)
-                if net.log is not None and net.log["id"] == self.log.id and net.log["position"] < position:
-                    break
+            net = IF2Net.load(path, self.settings.device) if path is not None and path.is_file() else None
+            if net and net.log and net.log["id"] == self.log.id and net.log["position"] < position:
+                break
         else:
-            if not self._can_begin_empty(self.log):
-                return None
             net = self._empty(self.log)
-        self._replay(net, {position})
+        if net is not None:
+            self._replay(net, {position})
         return net
-
-    def _existing_log(self) -> ChangeLog | None:
-        if not self.log_path.exists():
-            return None
-        try:
-            return ChangeLog(self.log_path)
-        except DamagedLogError as error:
-            self._set_aside([self.log_path], error)
-            return None
 
     def _snapshot(self, log: ChangeLog | None) -> tuple[IF2Net, bool]:
         """Return the model of the last snapshot that can be read, and whether a later one is damaged."""
         if not self.path.exists():
-            if log is not None and not self._can_begin_empty(log):
+            empty = self.new() if log is None else self._empty(log)
+            if empty is None:
                 raise ModelFileError(
                     f"{self.path} is missing, and {self.log_path} belongs to it. Put the model back, or move the log "
                     "away to start again."
                 )
-            return (self.new() if log is None else self._empty(log)), False
+            return empty, False
         try:
             return IF2Net.load(self.path, self.settings.device), False
         except ModelFileError as error:
             net = self._earlier(log) if os.access(self.path, os.R_OK) else None
             if net is None:
                 raise
-            self._set_aside([self.path], error)
+            self._set_aside(self.path, error)
             return net, True
 
     def _earlier(self, log: ChangeLog | None) -> IF2Net | None:
@@ -137,7 +127,7 @@ class Store:
         if log is None:
             return None
         if kept is None:
-            return self._empty(log) if self._can_begin_empty(log) else None
+            return self._empty(log)
         net = IF2Net.load(kept, self.settings.device)
         if net.log is None or net.log["id"] != log.id:  # it is older than the log
             if log.previous > log.first:
@@ -145,10 +135,10 @@ class Store:
             net.log = {"id": log.id, "position": log.first}
         return net if net.log["position"] >= log.previous else None
 
-    def _can_begin_empty(self, log: ChangeLog) -> bool:
-        return log.begins_empty and log.previous == log.first
-
-    def _empty(self, log: ChangeLog) -> IF2Net:
+    def _empty(self, log: ChangeLog) -> IF2Net | None:
+        """Return the model before all changes; None unless it was empty and the log has all changes."""
+        if not log.begins_empty or log.previous != log.first:
+            return None
         net = self.new()
         net.log = {"id": log.id, "position": log.first}
         return net
@@ -175,14 +165,13 @@ class Store:
                     logger.error("The change %d of %s cannot be made again: %s", position, self.path, error)
             net.log = {"id": self.log.id, "position": position}
 
-    def _set_aside(self, paths: Sequence[Path], error: IF2NetError) -> None:
+    def _set_aside(self, path: Path, error: IF2NetError) -> None:
         """Keep a damaged file under another name, and log it."""
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        for path in paths:
-            for part in self._log_files(path):
-                if part.exists():
-                    part.replace(part.with_name(f"{part.name}.damaged-{stamp}"))
-            logger.error("%s It is kept as %s.damaged-%s. The last good state is served.", error, path, stamp)
+        for part in self._log_files(path):
+            if part.exists():
+                part.replace(part.with_name(f"{part.name}.damaged-{stamp}"))
+        logger.error("%s It is kept as %s.damaged-%s. The last good state is served.", error, path, stamp)
 
     def _log_files(self, path: Path) -> list[Path]:
         return [path, *(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm"))]

@@ -69,8 +69,7 @@ def _rows(tensor: dict[str, Any], binary: bytes) -> np.ndarray:
     if not isinstance(shape, list) or len(shape) != 2 or not all(type(side) is int and side > 0 for side in shape):
         raise Refusal(400, "The shape of the input must be two numbers: samples and features.")
     if "data" in tensor:
-        data = tensor["data"]
-        values = array_of_numbers(data) if isinstance(data, list) else None
+        values = array_of_numbers(tensor["data"])
         if values is None:
             raise Refusal(400, "The data of the input must be numbers, all rows of one length.")
     else:
@@ -105,7 +104,7 @@ def respond(
     name: str, published: Published, request: Inference, probabilities: np.ndarray
 ) -> tuple[bytes, dict[str, str]]:
     """Return the body and the headers of the answer."""
-    labels = [str(label) for label, _ in published.classes]
+    labels = [str(label) for label in published.classes]
     best = [labels[column] for column in probabilities.argmax(axis=1)]
     tail = b""
     outputs = []

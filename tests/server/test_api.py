@@ -1,7 +1,10 @@
 """The routes for people: what they answer, and what they refuse."""
 
 import io
+import json
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import numpy as np
@@ -45,6 +48,20 @@ def test_a_retry_gets_the_first_answer_and_counts_once(client, more):
     assert other.status_code == 422
     assert "another request" in other.json()["error"]
     assert learn(client, *more, key="k", route="forget").status_code == 422
+
+
+def test_a_retry_that_comes_before_the_first_answer_counts_once(client, more):
+    begun, release = threading.Event(), threading.Event()
+    client.service.call(lambda: (begun.set(), release.wait(30)))  # both requests wait together
+    assert begun.wait(30)
+    with ThreadPoolExecutor(2) as executor:
+        answers = [executor.submit(learn, client, *more, key="k") for _ in range(2)]
+        while len(client.service._jobs) < 2:
+            time.sleep(0.01)
+        release.set()
+        first, second = (answer.result().json() for answer in answers)
+    assert first == second
+    assert sum(counts(client).values()) == 90
 
 
 def test_a_predicted_sample_is_learned_by_its_id(client, more):
@@ -173,6 +190,18 @@ def test_a_model_that_has_forgotten_everything_learns_again(client, three_classe
     assert learn(client, X, y, route="forget").json()["samples"] == 0
     assert client.post("/v1/predict", json={"rows": X[:1].tolist()}).status_code == 409
     assert learn(client, X, y).json()["samples"] == 60
+
+
+def test_a_class_whose_name_is_not_valid_text_is_answered(tmp_path, served, more):
+    path, name = tmp_path / "folders.if2", "caf\udce9"  # the name of a folder in Latin-1
+    IF2Net(width=60, device="cpu").learn(more[0], [name] * 15 + ["tea"] * 15).save(path)
+    with served(path) as client:
+        assert counts(client) == {name: 15, "tea": 15}
+        body = json.dumps({"rows": more[0][:1].tolist(), "labels": [name]})  # in ASCII, as many clients send it
+        client.post("/v1/learn", content=body, headers={"Content-Type": "application/json"})
+        assert client.get("/v1/changes").json()[0]["labels"] == [name]
+        assert len(client.post("/v1/predict", json={"rows": more[0].tolist()}).json()["predictions"]) == 30
+        assert "Known" in client.delete("/v1/classes/coffee").json()["error"]
 
 
 BAD = [

@@ -12,7 +12,7 @@ export function showChanges() {
 }
 
 function line(entry) {
-  const time = new Date(typeof entry.time === "number" ? entry.time * 1000 : entry.time);
+  const time = new Date(entry.time * 1000);
   const text = sentence(entry);
   return make(
     "li", { class: entry.undone ? "undone" : null },
@@ -23,12 +23,12 @@ function line(entry) {
 
 function sentence({ operation, labels, samples }) {
   const noun = model.info.takes === "pictures" ? "picture" : "row";
-  const names = labels?.length ? labels.join(", ") : "";
+  const names = labels.join(", ");
   const sentences = {
     learn: `${counted(samples, noun)} of ${names} learned`,
     forget: `${counted(samples, noun)} of ${names} forgotten`,
     "forget-class": `${names} forgotten`,
-    rename: `${labels?.[0]} renamed to ${labels?.[1]}`,
+    rename: `${labels[0]} renamed to ${labels[1]}`,
     merge: "another model merged",
     undo: "a change undone",
   };

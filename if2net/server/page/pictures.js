@@ -7,7 +7,7 @@ const THUMBNAIL = 112; // pixels; 56 on a fine screen
 const SUFFIXES = /\.(jpe?g|jfif|png|bmp|gif|tiff?|webp|ppm|pgm|avif|heic)$/i;
 
 /** Whether the type of a file is that of a picture. The service decides in the end. */
-export const looksLikePicture = (file) => file.type.startsWith("image/") || SUFFIXES.test(file.name);
+const looksLikePicture = (file) => file.type.startsWith("image/") || SUFFIXES.test(file.name);
 
 /**
  * Make a file ready: `name`, `blob` to send, `url` of a small copy, or `reason` why it cannot be used.

@@ -5,7 +5,7 @@ import { find } from "./elements.js";
 const PATIENCE = 120_000; // milliseconds for which a request is repeated while the service is away or busy
 const STORED_TOKEN = "if2net-token";
 
-export class ServiceError extends Error {
+class ServiceError extends Error {
   constructor(message, status) {
     super(message);
     this.status = status;

@@ -202,7 +202,7 @@ async function learnAs(label, id, blob) {
   try {
     await change("POST", "v1/learn", { json: { ids: [id], labels: [label] } }, `1 correction: ${label}`);
   } catch (error) {
-    if (!blob || ![404, 409, 410].includes(error.status)) throw error;
+    if (!blob || ![404, 409].includes(error.status)) throw error;
     const form = new FormData();
     form.append("files", blob, "picture");
     form.append("label", label);
