@@ -120,9 +120,9 @@ def innate_command() -> str:
 
 
 def _of_orders(summary: dict[str, float]) -> str:
-    """Return mean ± standard deviation, and the number of class orders if it is not five."""
-    figures = f"{100 * summary['acc_mean']:.2f} ± {100 * summary['acc_std']:.2f}"
+    """Return mean ± standard deviation, without it for a single class order, and the number of orders if not five."""
     orders = int(summary["runs"])
+    figures = f"{100 * summary['acc_mean']:.2f}" + (f" ± {100 * summary['acc_std']:.2f}" if orders > 1 else "")
     return figures if orders == 5 else f"{figures} ({orders} of 5)"
 
 

@@ -137,8 +137,8 @@ ALL_EARLIER: Given = [
     *((method, setting, value) for method, settings in EARLIER.items() for setting, value in settings.items()),
 ]
 
-# With the best settings of its search, a method can diverge on a reported stream. These are the best settings at the
-# largest rate with which it converges on all streams of the experiment.
+# With the best settings of its search, a method can diverge on a reported stream. These are the best settings at a
+# smaller rate, with which it converges on all streams of the experiment.
 MILDER: dict[str, Given] = {
     "mnist-10/5": [("logd", "rate", 0.02), ("logd", "epochs", 12)],
     "fashion-mnist-10/5": [("logd", "rate", 0.01), ("logd", "epochs", 2)],
