@@ -9,11 +9,11 @@ from typing import Any
 
 def distinct(values: Iterable[Any]) -> list[Any]:
     """Return each value once, in the order of first use."""
-    found: list[Any] = []
+    once: list[Any] = []
     for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+        if value not in once:
+            once.append(value)
+    return once
 
 
 def to_indices(runs: list[dict[str, Any]], keys: Sequence[str]) -> tuple[dict[str, list[Any]], list[dict[str, Any]]]:
@@ -26,17 +26,16 @@ def to_indices(runs: list[dict[str, Any]], keys: Sequence[str]) -> tuple[dict[st
     >>> to_indices([{"seed": 0, "device": "cpu"}, {"seed": 1, "device": "H200"}], ["device"])[1]
     [{'seed': 0, 'device': 0}, {'seed': 1, 'device': 1}]
     """
-    lists = {}
+    lists, runs = {}, list(runs)
     for key in keys:
         values = distinct(run[key] for run in runs if key in run)
         one_for_all = len(values) == 1 and all(key in run for run in runs)
         lists[f"{key}s"] = values
-        runs = [
-            {name: values.index(value) if name == key else value for name, value in run.items()}
-            if not one_for_all
-            else {name: value for name, value in run.items() if name != key}
-            for run in runs
-        ]
+        for place, run in enumerate(runs):
+            if one_for_all:
+                runs[place] = {name: value for name, value in run.items() if name != key}
+            elif key in run:
+                runs[place] = {**run, key: values.index(run[key])}
     return lists, runs
 
 
