@@ -148,11 +148,7 @@ class Service:
         else:
             self._open.enter_context(locked(self.path, wait=False))
             self._store = Store(self.path, self.settings, self._new)
-            net = self._store.open()
-            if net.predicts_only:
-                raise InputError(f"{self.path} only predicts; set `read_only` to serve it.")
-            self._find_backbone(net)
-            self._net = net
+            self._net = self._store.open(self._check)
             self._publish()
         self._thread.start()
 
@@ -376,6 +372,12 @@ class Service:
         net = IF2Net(Config.of(**settings, device=self.settings.device))
         self._find_backbone(net)
         return net
+
+    def _check(self, net: IF2Net) -> None:
+        """Raise an error if a model cannot be served with these settings."""
+        if net.predicts_only:
+            raise InputError(f"{self.path} only predicts; set `read_only` to serve it.")
+        self._find_backbone(net)
 
     def _find_backbone(self, net: IF2Net) -> None:
         """Load the network that turns pictures into features, if the model takes pictures."""

@@ -46,20 +46,28 @@ class Store:
 
     # ------------------------------------------------------------------ starting
 
-    def open(self) -> IF2Net:
-        """Return the model with all changes that were ever acknowledged."""
+    def open(self, check: Callable[[IF2Net], None]) -> IF2Net:
+        """Return the model with all changes that were ever acknowledged.
+
+        `check` raises an error if the model cannot be served. No file is written before.
+        """
         log = None
         try:
             log = ChangeLog(self.log_path) if self.log_path.exists() else None
-            return self._opened(log)
+            return self._opened(log, check)
         except DamagedLogError as error:
             if log is not None:
                 log.close()
             self._set_aside(self.log_path, error)
-            return self._opened(None)
+            return self._opened(None, check)
+        except IF2NetError:
+            if log is not None:
+                log.close()
+            raise
 
-    def _opened(self, log: ChangeLog | None) -> IF2Net:
+    def _opened(self, log: ChangeLog | None, check: Callable[[IF2Net], None]) -> IF2Net:
         net, is_damaged = self._snapshot(log)
+        check(net)
         if log is not None and net.log is not None and net.log["id"] == log.id:
             self.log = log
             try:

@@ -15,7 +15,7 @@ import torch
 from typer.testing import CliRunner
 
 from if2net.cli import app
-from if2net.errors import InUseError, OutputError
+from if2net.errors import InputError, InUseError, OutputError
 from if2net.files import kept_file
 from if2net.learner import IF2Net
 from if2net.server import store
@@ -514,3 +514,15 @@ def test_a_server_keeps_all_answered_samples_through_3_kills(process, model, thr
 @pytest.mark.attack
 def test_a_server_keeps_all_answered_samples_through_200_kills(process, model, three_classes):
     assert kill_often(process, model, three_classes, 200) > 200
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_settings_that_do_not_fit_the_model_change_no_file(rows, model, three_classes):
+    IF2Net(width=20, device="cpu").learn(*three_classes()).save(model)
+    before = model.read_bytes()
+    service = Service(model, Settings(rows=rows, backbone="innate", device="cpu"))
+    with pytest.raises(InputError, match="takes rows of numbers"):
+        service.start()
+    service.stop()
+    assert model.read_bytes() == before
+    assert list(model.parent.iterdir()) == [model]
