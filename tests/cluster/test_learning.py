@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -59,10 +60,19 @@ class Killer:
     def __call__(self, samples):
         self.counted += samples
         for after in [after for after in self.plan if self.counted >= after]:
-            workers = [number for number, title in self.processes().items() if title.startswith("ray::Worker")]
-            for number in workers[: self.plan.pop(after)]:
+            wanted, workers = self.plan.pop(after), self.workers()
+            until = time.monotonic() + 30
+            while (
+                len(workers) < wanted and time.monotonic() < until
+            ):  # the successor of a killed worker takes a while
+                time.sleep(0.1)
+                workers = self.workers()
+            for number in workers[:wanted]:
                 os.kill(number, signal.SIGKILL)
                 self.killed += 1
+
+    def workers(self):
+        return [number for number, title in self.processes().items() if title.startswith("ray::Worker")]
 
 
 def test_three_workers_learn_the_same_as_one_learner(dataset, plain, samples, new_learner):
