@@ -130,8 +130,6 @@ EARLIER: dict[str, dict[str, Any]] = {
     "acil": {"standardise": "auto", "gamma": 10.0},
     "if2net": {"follow": None},
 }
-
-
 ALL_EARLIER: Given = [
     (None, "steps", 300),
     *((method, setting, value) for method, settings in EARLIER.items() for setting, value in settings.items()),

@@ -64,7 +64,7 @@ def predictions(method: Method, tasks: Sequence[Task], protocol: str, variant: s
 
 
 def at_once(method: Method, tasks: Sequence[Task], *, transductive: bool = False) -> list[np.ndarray]:
-    """Return the same, predicted as one batch with the samples of all tasks."""
+    """Return the predicted classes for each of these tasks, with the samples of all tasks in one batch."""
     everything = np.concatenate([task.test_X for task in tasks])
     ends = np.cumsum([len(task.test_y) for task in tasks])[:-1]
     return np.split(method.predict(everything, transductive=transductive), ends)
