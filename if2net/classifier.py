@@ -194,7 +194,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         Parameters
         ----------
         name : label
-            The class.
+            One of `classes_`.
 
         Returns
         -------

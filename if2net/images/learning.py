@@ -170,11 +170,8 @@ def predict_images(
         Image files, or folders: all images inside a folder are predicted.
     backbone : str, optional
         The model's backbone, as in `learn_images`.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where the backbone computes.
-    show : callable, optional
-        Called as ``show(done, total, text)`` when the backbone is loaded and while features are computed. The text
-        says what is being done, or is empty.
+    device, show
+        As for `learn_images`.
 
     Returns
     -------
