@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, counted, file_size, model_values
+from if2net.commands.answer import SENTENCES, Output, counted, file_size, model_values
 from if2net.commands.options import DeviceOption, ModelArgument
 
 
 def info(
     model: ModelArgument,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Show the classes and the settings of a model, and check its file."""
     from if2net import modelfile
@@ -57,7 +56,7 @@ def info(
         "unused": unused,
         "predicts_only": net.predicts_only,
     }
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
+    output.answer(lines, model_values(model, net) | values)
 
 
 def _backbone(text: str, identity: str) -> dict[str, str]:
