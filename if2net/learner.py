@@ -708,7 +708,7 @@ class IF2Net:
         return self
 
     def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
-        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
+        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.total.counts.cpu().numpy()
         for column in np.flatnonzero(asked > learned):
             raise InputError(
                 f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, fewer than the "

@@ -20,7 +20,7 @@ def info(
     assert net.encoder is not None
     assert net.decision is not None
     unused = None if net.predicts_only else net.free_share() if len(net.classes) else 1.0
-    counts = net.decision.counts.tolist()
+    counts = net.decision.total.counts.tolist()
     per_class = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
     facts = {
         "model": f"{model}, {file_size(model)}, checksum ok",

@@ -162,7 +162,7 @@ def model_card(
         "licence of the model": licence or "not stated",
         **{f"test {name.replace('_', ' ')}": _figure(value) for name, value in figures.items()},
     }
-    counts, columns = net.decision.counts.tolist(), net.labels.sorted_columns
+    counts, columns = net.decision.total.counts.tolist(), net.labels.sorted_columns
     more = f"\nAnd {len(columns) - LISTED:,} more.\n" if len(columns) > LISTED else ""
     return TEMPLATE.format(
         kind="image" if of_images or backbone else "tabular",

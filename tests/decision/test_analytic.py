@@ -85,7 +85,7 @@ class Learner:
 
     def forget(self, V, y, held):
         self.layer.subtract(V.to(self.dtype), self.columns(y), held)
-        left = self.layer.counts.nonzero().flatten()
+        left = self.layer.total.counts.nonzero().flatten()
         self.layer.keep(left)
         self.seen = [self.seen[column] for column in left.tolist()]
 
@@ -169,9 +169,9 @@ def test_beta_is_solved_again_after_every_change(task, layer):
 
 def test_held_out_samples_choose_the_ridge_and_are_part_of_beta(layer):
     assert layer.held.samples == 60
-    assert int(layer.counts.sum()) == 300
-    alpha = absolute_ridge(layer.G, layer.ridge)
-    torch.testing.assert_close(layer.beta, solve(layer.G, layer.Q, alpha))
+    assert int(layer.total.counts.sum()) == 300
+    alpha = absolute_ridge(layer.total.G, layer.ridge)
+    torch.testing.assert_close(layer.beta, solve(layer.total.G, layer.total.Q, alpha))
 
 
 def test_a_given_ridge_is_used_as_it_is(task, layer):
@@ -203,7 +203,7 @@ def test_removed_classes_leave_no_trace(task):
     layer.keep(torch.tensor([0, 2]))
     without = learned_layer(V[y != 1], y[y != 1] // 2, nothing[y != 1], classes=2, ridge=0.1)
     torch.testing.assert_close(layer.beta, without.beta)
-    assert torch.equal(layer.counts, without.counts)
+    assert torch.equal(layer.total.counts, without.total.counts)
 
 
 def test_the_free_share_falls_as_more_is_learned(task):
