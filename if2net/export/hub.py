@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from if2net.classifier import IF2NetClassifier, learner_of, load
+from if2net.classifier import IF2NetClassifier, Model, learner_of, load
 from if2net.errors import ConfigurationError, IF2NetError
 from if2net.extras import require
 from if2net.files import write_text
@@ -53,7 +53,7 @@ model = from_hub("{repository}")
 
 
 def push_to_hub(
-    model: IF2NetClassifier | IF2Net,
+    model: Model,
     repo_id: str,
     *,
     predict_only: bool = False,
