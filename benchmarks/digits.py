@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from recording import write
+from recording import parse_with_only, write
 
 from if2net.study.bench.environment import environment
 from if2net.study.methods import METHODS
@@ -51,8 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="names of methods, separated by commas")
     parser.add_argument("--runs", type=int, default=1, help="seeds")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+    arguments = parse_with_only(parser, __file__)
     methods = arguments.only.split(",") if arguments.only else [*METHODS]
     entries = {}
     for method in methods:
@@ -60,11 +59,10 @@ def main() -> None:
         print(method, json.dumps(entries[method]), flush=True)
     total = sum(entry["processor_seconds"] for entry in entries.values())
     print(f"{total:.0f} processor seconds")
-    out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
-    if out is not None:
+    if arguments.out is not None:
         report = {"scenario": SCENARIO, "runs": arguments.runs, "environment": environment("cpu")}
         report |= {"processor_seconds": total, "methods": entries}
-        write(out, report)
+        write(arguments.out, report)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from recording import write
+from recording import parse_with_only, write
 from torch import Tensor
 
 from if2net.decision.ridge import apply_inverse
@@ -272,17 +272,13 @@ def line(name: str, entry: dict[str, Any]) -> str:
 
 
 def parse_arguments(script: str, description: str) -> argparse.Namespace:
-    """Return the arguments of a comparison. With --only, the results are written only if --out is given."""
+    """Return the arguments of a comparison."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--width", type=int, default=10_000)
     parser.add_argument(
         "--only", type=lambda names: names.split(","), help="names of contenders, separated by commas"
     )
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is None and arguments.only is None:
-        arguments.out = Path(script).with_suffix(".json")
-    return arguments
+    return parse_with_only(parser, script)
 
 
 def write_report(arguments: argparse.Namespace, entries: dict[str, Any]) -> None:

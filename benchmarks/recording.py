@@ -15,6 +15,15 @@ def options(script: str, description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def parse_with_only(parser: argparse.ArgumentParser, script: str) -> argparse.Namespace:
+    """Add the option --out to a parser that has --only, and parse. With --only, no file is written by default."""
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.out is None and not arguments.only:
+        arguments.out = Path(script).with_suffix(".json")
+    return arguments
+
+
 def write(path: Path, report: dict[str, Any]) -> None:
     write_text(path, json.dumps(report, indent=1) + "\n")
 

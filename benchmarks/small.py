@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from statistics import fmean, stdev
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from recording import write
+from recording import parse_with_only, write
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import RepeatedStratifiedKFold
@@ -125,15 +124,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="names of data sets, separated by semicolons")
     parser.add_argument("--seeds", type=int, default=5, help="repetitions or seeds; at least 2")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+    arguments = parse_with_only(parser, __file__)
     report = {}
     for name in arguments.only.split(";") if arguments.only else DATA:
         report[name] = measure(DATA[name], arguments.seeds)
         print(name, json.dumps(report[name]), flush=True)
-    out = arguments.out or (None if arguments.only else Path(__file__).with_suffix(".json"))
-    if out is not None:
-        write(out, {"environment": environment("cpu"), "data": report})
+    if arguments.out is not None:
+        write(arguments.out, {"environment": environment("cpu"), "data": report})
 
 
 if __name__ == "__main__":

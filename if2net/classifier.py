@@ -194,7 +194,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         Parameters
         ----------
         name : label
-            The class.
+            One of `classes_`.
 
         Returns
         -------
@@ -454,6 +454,10 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         return rows if shape is None else rows.reshape(-1, *shape)
 
 
+# A model, as the functions of other modules take it.
+Model = IF2NetClassifier | IF2Net
+
+
 def _lock_of(classifier: IF2NetClassifier) -> threading.RLock:
     with _fits_lock:
         return _fits.setdefault(classifier, threading.RLock())
@@ -480,7 +484,7 @@ def load(path: str | os.PathLike[str], device: str = "auto") -> IF2NetClassifier
     return _wrap(learner, IF2NetClassifier(**parameters, config=further or None, random_state=learner.config.seed))
 
 
-def learner_of(model: IF2NetClassifier | IF2Net) -> IF2Net:
+def learner_of(model: Model) -> IF2Net:
     """Return the learner inside a model; an empty one for a classifier that has learned nothing."""
     if isinstance(model, IF2Net):
         return model

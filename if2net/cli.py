@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from if2net.commands.answer import drop, printable
+from if2net.commands.answer import drop, printable, with_output_options
 from if2net.commands.evaluate import evaluate
 from if2net.commands.export import export
 from if2net.commands.forget import forget
@@ -176,7 +176,7 @@ def options(
 for panel, commands in PANELS.items():
     for command in commands:
         example = f"Example: {EXAMPLES[command]}" if command in EXAMPLES else None
-        app.command(rich_help_panel=panel, epilog=example)(command)
+        app.command(rich_help_panel=panel, epilog=example)(with_output_options(command))
 # A group of its own: it rebuilds a part of the product, changes no model, and is not part of the study.
 app.add_typer(innate, rich_help_panel="The innate encoder")
 

@@ -650,11 +650,8 @@ class IF2Net:
 
         Parameters
         ----------
-        old : label or mapping
-            A class, or a mapping from classes to their new names. All classes have labels of one kind, so a mapping
-            of all of them is needed to replace numbers by text.
-        new : label
-            Its new name. Omitted where `old` is a mapping.
+        old, new
+            As for `IF2NetClassifier.rename`.
 
         Returns
         -------
@@ -711,7 +708,7 @@ class IF2Net:
         return self
 
     def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
-        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.counts.cpu().numpy()
+        asked, learned = np.bincount(columns, minlength=len(self.labels)), decision.total.counts.cpu().numpy()
         for column in np.flatnonzero(asked > learned):
             raise InputError(
                 f"Class {self.labels.known[column]!r} has {learned[column]} learned samples, fewer than the "
@@ -726,15 +723,12 @@ class IF2Net:
         self._replace(rest, decision=decision)
 
     def forget_class(self, name: Any) -> IF2Net:
-        """Remove a class without its samples: its name, its number of samples, their mean and its answers.
-
-        The scatter of its samples around their mean stays in the statistics, as part of the scatter of all samples.
-        To leave no trace of them but the frozen encoder, give the samples to `forget`.
+        """Remove a class without its samples, whose scatter stays; see `IF2NetClassifier.forget_class`.
 
         Parameters
         ----------
         name : label
-            The class.
+            One of `classes`.
 
         Returns
         -------

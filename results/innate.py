@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import append, held_back
+from innate_widths import held_back, record
 from torch import Tensor
 
 from if2net.encoder import INNATE
@@ -111,9 +111,7 @@ def main() -> None:
     parser.add_argument("--width", type=int)
     parser.add_argument("--flips", choices=("true", "false"), help="without it, held-back pictures decide")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "rows.jsonl")
-    arguments = parser.parse_args()
-    append(arguments.out, rows(arguments))
+    record(parser, "rows.jsonl", rows)
 
 
 if __name__ == "__main__":

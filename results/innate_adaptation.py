@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import append, both_views, held_back
+from innate_widths import both_views, held_back, record
 
 from if2net.config import Config
 from if2net.encoder import INNATE
@@ -97,9 +97,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--learned", type=int, default=12_000, help="pictures of all classes to learn")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "adaptation.jsonl")
-    arguments = parser.parse_args()
-    append(arguments.out, trials(arguments))
+    record(parser, "adaptation.jsonl", trials)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import append, features, held_back
+from innate_widths import features, held_back, record
 
 from if2net.errors import NumericalError
 from if2net.study.bench import hyperparameters
@@ -100,9 +100,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=PEERS)
     parser.add_argument("--plain", nargs="*", default=["mnist"])
     parser.add_argument("--orders", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "peers.jsonl")
-    arguments = parser.parse_args()
-    append(arguments.out, peers(arguments))
+    record(parser, "peers.jsonl", peers)
 
 
 if __name__ == "__main__":

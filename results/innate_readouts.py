@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import append, discriminant, held_back, percent
+from innate_widths import discriminant, held_back, percent, record
 from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge, solve
@@ -129,6 +129,21 @@ class Counted:
             }
 
 
+def readouts(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    features = Features.read(arguments.pictures, arguments.features, arguments.data, "train", arguments.size)
+    fit, held = divided(len(features.y), arguments.fitted)
+    facts = {"data": arguments.data, "size": arguments.size, "views": arguments.views, "fitted": len(fit)}
+    counted = Counted(features, fit, held, arguments.views, arguments.nodes)
+    some = [
+        readout
+        for readout in READOUTS
+        if readout.nodes <= arguments.nodes and not (readout.pairs and arguments.views == 1)
+    ]
+    for readout in some:
+        for trial in counted.trials(readout, arguments.ridges):
+            yield facts | trial
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", type=Path)
@@ -139,21 +154,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=8192, help="the most nodes that a read-out may have")
     parser.add_argument("--fitted", type=int)
     parser.add_argument("--ridges", nargs="+", type=float, default=RIDGES)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "nodes.jsonl")
-    arguments = parser.parse_args()
-    features = Features.read(arguments.pictures, arguments.features, arguments.data, "train", arguments.size)
-    fit, held = divided(len(features.y), arguments.fitted)
-    facts = {"data": arguments.data, "size": arguments.size, "views": arguments.views, "fitted": len(fit)}
-    counted = Counted(features, fit, held, arguments.views, arguments.nodes)
-    some = [
-        readout
-        for readout in READOUTS
-        if readout.nodes <= arguments.nodes and not (readout.pairs and arguments.views == 1)
-    ]
-    append(
-        arguments.out,
-        (facts | trial for readout in some for trial in counted.trials(readout, arguments.ridges)),
-    )
+    record(parser, "nodes.jsonl", readouts)
 
 
 if __name__ == "__main__":

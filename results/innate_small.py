@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import RIDGES, Sums, append, both_views, held_back, percent, solved
+from innate_widths import RIDGES, Sums, both_views, held_back, percent, record, solved
 
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.drawings import Drawings, Recipe
@@ -79,9 +79,7 @@ def main() -> None:
     parser.add_argument("--blocks", nargs="+", type=int, default=plan.blocks)
     parser.add_argument("--steps", type=int, default=12_000)
     parser.add_argument("--weights", type=Path)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "small.jsonl")
-    arguments = parser.parse_args()
-    append(arguments.out, trials(arguments))
+    record(parser, "small.jsonl", trials)
 
 
 if __name__ == "__main__":

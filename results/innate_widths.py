@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,10 +109,17 @@ def trials(V: Tensor, y: Tensor, held: Tensor) -> Iterator[dict[str, float]]:
         }
 
 
-def append(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Print each row and add it to a file at once, so that a stopped run leaves the finished rows."""
-    with path.open("a") as out:
-        for row in rows:
+def record(
+    parser: argparse.ArgumentParser, name: str, rows: Callable[[argparse.Namespace], Iterable[dict[str, Any]]]
+) -> None:
+    """Add the option --out, parse the arguments, and write their rows to this file of `results/innate/` or to --out.
+
+    Each row is printed and added to the file at once, so that a stopped run leaves the finished rows.
+    """
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / name)
+    arguments = parser.parse_args()
+    with arguments.out.open("a") as out:
+        for row in rows(arguments):
             for file in (out, None):
                 print(json.dumps(row), file=file, flush=True)
 
@@ -160,9 +167,7 @@ def main() -> None:
     parser.add_argument("--views", nargs="+", type=int, default=[2, 1], help="2 with mirror images, 1 without")
     parser.add_argument("--nodes", nargs="+", type=int, default=[0, 4352, 8192, 16384])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / "widths.jsonl")
-    arguments = parser.parse_args()
-    append(arguments.out, readouts(arguments))
+    record(parser, "widths.jsonl", readouts)
 
 
 if __name__ == "__main__":

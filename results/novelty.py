@@ -41,7 +41,7 @@ from if2net.images.folders import class_folders
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.environment import environment
 from if2net.study.data.datasets import load_dataset
-from if2net.study.methods.common.statistical import class_means, within_covariance
+from if2net.study.methods.common.moments import class_means, within_covariance
 
 # Samples to learn and to test with of each data set of small pictures, and images per class of CUB.
 LEARNED, TESTED, PER_CLASS = 10_000, 5_000, 20

@@ -9,16 +9,15 @@ import pytest
 from if2net.interrupts import uninterrupted
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def install():
-    """Install a handler of SIGINT until the end of the test."""
-    before = signal.getsignal(signal.SIGINT)
+    """Install Python's own handler of SIGINT, or another one, until the end of the test."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield lambda handler: signal.signal(signal.SIGINT, handler)
     signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_takes_effect_at_the_end_of_the_block(install):
-    install(signal.default_int_handler)
+def test_an_interrupt_takes_effect_at_the_end_of_the_block():
     steps, stop = [], threading.Event()
     other = threading.Thread(target=stop.wait)  # a signal may arrive in any thread
     other.start()
@@ -36,8 +35,7 @@ def test_an_interrupt_takes_effect_at_the_end_of_the_block(install):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_nested_blocks_are_interrupted_at_the_end_of_the_outer_one(install):
-    install(signal.default_int_handler)
+def test_nested_blocks_are_interrupted_at_the_end_of_the_outer_one():
     steps = []
 
     def update():
@@ -73,8 +71,7 @@ def test_a_signal_that_the_program_ignores_stays_ignored(install):
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def test_the_handler_is_left_alone_in_other_threads(install):
-    install(signal.default_int_handler)
+def test_the_handler_is_left_alone_in_other_threads():
     handlers = []
 
     def update():

@@ -74,7 +74,7 @@ def test_a_streamed_task_is_learned_like_one_in_memory(new_learner, digits, sett
     np.testing.assert_allclose(learner.scores(X), whole.scores(X), rtol=1e-6, atol=1e-7)
     if "rule" not in settings:
         learner.forget(X[200:], y[200:])
-        assert int(learner.decision.counts.sum()) == 200
+        assert int(learner.decision.total.counts.sum()) == 200
 
 
 def test_streamed_predictions_are_equal_to_the_bit(new_learner, digits, request):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +22,73 @@ if TYPE_CHECKING:
 
     from if2net.learner import IF2Net
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors, predictions and JSON.")]
 
 
 # Compiled in advance, because the error for missing memory is printed, too.
 UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a command prints: sentences for people, JSON for programs, or nothing. The fields are options."""
+
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as one JSON object.")] = False
+    quiet: QuietOption = False
+
+    def answer(self, lines: Iterable[str], values: Mapping[str, Any], *, written: Path | None = None) -> None:
+        """Print the lines, or the values as JSON.
+
+        `written` is the file that the command has changed. Then an output that cannot be written is only a warning:
+        after an error, users and scripts would do the work a second time.
+        """
+        try:
+            if self.as_json:
+                typer.echo(json.dumps(values))
+            elif not self.quiet:
+                for line in lines:
+                    typer.echo(printable(line))
+            sys.stdout.flush()
+        except OSError as error:
+            if written is None:
+                raise
+            drop(sys.stdout)
+            if not isinstance(error, BrokenPipeError):  # a reader such as `head` has closed the pipe
+                typer.echo(
+                    f"Warning: {printable(str(written))} has been written, but the answer could not be printed "
+                    f"({error.strerror}).",
+                    err=True,
+                )
+
+    def screen(self, *, stderr: bool = True) -> Console:
+        """Return the console of a command. With --json, the standard output is for the JSON object alone.
+
+        Paths and names are printed as they are: brackets are not markup.
+        """
+        from rich.console import Console
+
+        quiet = self.quiet or (self.as_json and not stderr)
+        return Console(stderr=stderr, quiet=quiet, markup=False, emoji=False)
+
+
+SENTENCES = Output()
+
+
+def with_output_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command for typer, which has the options --json and --quiet in the place of the parameter `output`."""
+    parameters = inspect.signature(command, eval_str=True).parameters
+    if "output" not in parameters:
+        return command
+    options = inspect.signature(Output, eval_str=True).parameters
+
+    @wraps(command)
+    def flat(**values: Any) -> None:
+        output = Output(**{name: values.pop(name) for name in options})
+        command(**values, output=output)
+
+    places = ([*options.values()] if name == "output" else [parameter] for name, parameter in parameters.items())
+    flat.__signature__ = inspect.Signature([*chain(*places)])  # type: ignore[attr-defined]
+    return flat
 
 
 def counted(number: int, noun: str) -> str:
@@ -46,44 +111,10 @@ def contents(net: IF2Net) -> str:
     return f"{counted(len(net.classes), 'class')} from {counted(net.samples, 'sample')}"
 
 
-def answer(
-    lines: Iterable[str], values: Mapping[str, Any], *, as_json: bool, quiet: bool, written: Path | None = None
-) -> None:
-    """Print the lines, or the values as JSON.
-
-    `written` is the file that the command has changed. Then an output that cannot be written is only a warning: after
-    an error, users and scripts would do the work a second time.
-    """
-    try:
-        if as_json:
-            typer.echo(json.dumps(values))
-        elif not quiet:
-            for line in lines:
-                typer.echo(printable(line))
-        sys.stdout.flush()
-    except OSError as error:
-        if written is None:
-            raise
-        drop(sys.stdout)
-        if not isinstance(error, BrokenPipeError):  # a reader such as `head` has closed the pipe
-            typer.echo(
-                f"Warning: {printable(str(written))} has been written, but the answer could not be printed "
-                f"({error.strerror}).",
-                err=True,
-            )
-
-
 def drop(stream: IO[str]) -> None:
     """Send the rest of a stream nowhere, because Python would try to write it again at the end."""
     with suppress(OSError, ValueError):  # in a test, the stream may be no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def screen(*, quiet: bool, stderr: bool = True) -> Console:
-    """Return the console of a command. Paths and names are printed as they are: brackets are not markup."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, quiet=quiet, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, percent, printable, screen
+from if2net.commands.answer import SENTENCES, Output, percent, printable
 from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
@@ -37,8 +37,7 @@ def evaluate(
     backbone: OwnBackboneOption = None,
     html: Annotated[Path | None, typer.Option(help="HTML file for the figures and the wrong predictions.")] = None,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     force: ForceOption = False,
 ) -> None:
     """Measure how good a model is on samples that it has not learned.
@@ -48,7 +47,7 @@ def evaluate(
     from if2net.commands.evaluation_page import COLUMNS, START, evaluation_page
     from if2net.evaluation import Evaluation
 
-    console = screen(quiet=quiet)
+    console = output.screen()
     if html is not None:
         check_output(html, START, [model, *samples], option="--html", force=force)
     net = load_to_predict(model, device)
@@ -64,7 +63,7 @@ def evaluate(
         reasons = list(left_out.values())
         page = evaluation_page(model, samples, evaluation, names if net.backbone is None else None, reasons)
         write_text(html, page)
-    answer(_lines(evaluation), _values(model, evaluation, left_out.values()), as_json=as_json, quiet=quiet)
+    output.answer(_lines(evaluation), _values(model, evaluation, left_out.values()))
     if html is not None:
         console.print(f"The page is {printable(str(html))}.", highlight=False)
     print_left_out(left_out, console)

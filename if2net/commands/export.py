@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, file_size, model_values
+from if2net.commands.answer import SENTENCES, Output, file_size, model_values
 from if2net.commands.options import (
     ForceOption,
     ModelArgument,
@@ -31,8 +31,7 @@ def export(
     ] = False,
     int8: Annotated[bool, typer.Option("--int8", help="With --predict-only: round the weights to 8 bits.")] = False,
     backbone: OwnBackboneOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     force: ForceOption = False,
 ) -> None:
     """Write a model for programs and machines that only predict.
@@ -56,4 +55,4 @@ def export(
         to_onnx(net, out, backbone=backbone)
     values = {"out": str(out), "bytes": out.stat().st_size}
     line = f"{out} has {file_size(out)}, and {model} has {before}."
-    answer([line], model_values(model, net) | values, as_json=as_json, quiet=quiet, written=out)
+    output.answer([line], model_values(model, net) | values, written=out)

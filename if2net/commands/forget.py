@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
+from if2net.commands.answer import SENTENCES, Output, contents, counted, model_values
 from if2net.commands.images import print_left_out
 from if2net.commands.labelled import labelled_samples
 from if2net.commands.options import (
@@ -36,8 +36,7 @@ def forget(
     weight: WeightOption = None,
     backbone: OwnBackboneOption = None,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Forget samples, as if they had never been learned, or whole classes.
@@ -52,7 +51,7 @@ def forget(
 
     if bool(samples) == bool(classes):
         raise ConfigurationError("Give either the samples to forget, or classes with --class.")
-    console = screen(quiet=quiet)
+    console = output.screen()
     with changing(model, no_wait):
         net = IF2Net.load(model, device)
         known, before = net.classes.tolist(), net.samples
@@ -75,5 +74,5 @@ def forget(
         f"{model} now has {contents(net)}.",
     ]
     values = {"forgotten": before - net.samples, "removed_classes": removed, "left_out": list(left_out.values())}
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
+    output.answer(lines, model_values(model, net) | values, written=model)
     print_left_out(left_out, console)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import SENTENCES, Output, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, ReplaceOption, check_new
 from if2net.errors import OutputError
 from if2net.files import check_writable
@@ -17,8 +17,7 @@ def fork(
     model: ModelArgument,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Model file to write.")],
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     force: ReplaceOption = False,
 ) -> None:
     """Write a model that has learned nothing and can be merged with MODEL later.
@@ -36,4 +35,4 @@ def fork(
         check_new(out, force)
         net.save(out)
     line = f"{out} has learned nothing yet. Let it learn, then join it with {model}: if2net merge-models."
-    answer([line], model_values(out, net), as_json=as_json, quiet=quiet, written=out)
+    output.answer([line], model_values(out, net), written=out)

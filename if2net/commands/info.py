@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, counted, file_size, model_values
+from if2net.commands.answer import SENTENCES, Output, counted, file_size, model_values
 from if2net.commands.options import DeviceOption, ModelArgument
 
 
 def info(
     model: ModelArgument,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Show the classes and the settings of a model, and check its file."""
     from if2net import modelfile
@@ -21,7 +20,7 @@ def info(
     assert net.encoder is not None
     assert net.decision is not None
     unused = None if net.predicts_only else net.free_share() if len(net.classes) else 1.0
-    counts = net.decision.counts.tolist()
+    counts = net.decision.total.counts.tolist()
     per_class = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
     facts = {
         "model": f"{model}, {file_size(model)}, checksum ok",
@@ -57,7 +56,7 @@ def info(
         "unused": unused,
         "predicts_only": net.predicts_only,
     }
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet)
+    output.answer(lines, model_values(model, net) | values)
 
 
 def _backbone(text: str, identity: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import SENTENCES, Output, with_output_options
 from if2net.commands.options import DeviceOption, ForceOption, check_output
 from if2net.errors import OutputError
 from if2net.extras import require
@@ -25,6 +25,7 @@ LARGEST_SEED = 2**32 - 1
 
 
 @innate.command()
+@with_output_options
 def draw(
     out: Annotated[Path, typer.Option(help="PNG file to write.")] = Path("drawings.png"),
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the drawings.")] = 0,
@@ -32,8 +33,7 @@ def draw(
     each: Annotated[int, typer.Option(min=1, max=1000, help="Number of drawings per class.")] = 16,
     size: Annotated[int, typer.Option(min=1, max=1024, help="Height and width of a drawing in pixels.")] = 32,
     force: ForceOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Write a sheet of example drawings."""
     from if2net.encoder.innate.drawings import Drawings, sheet
@@ -48,10 +48,11 @@ def draw(
     with replacing(out) as temporary:
         picture.save(temporary, "PNG", optimize=True, pnginfo=text)
     line = f"Wrote {classes * each:,} drawings of {classes:,} classes to {out}."
-    answer([line], {"out": str(out), "drawings": classes * each}, as_json=as_json, quiet=quiet, written=out)
+    output.answer([line], {"out": str(out), "drawings": classes * each}, written=out)
 
 
 @innate.command()
+@with_output_options
 def train(
     out: Annotated[Path, typer.Option(help="Model file to write, such as small.if2.")],
     size: Annotated[str, typer.Option(help="Size of the network: small or large.")] = "small",
@@ -63,8 +64,7 @@ def train(
     ] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Number of drawings per update. Default: 512.")] = None,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Train an innate encoder on drawings and write its weights.
 
@@ -79,9 +79,9 @@ def train(
     weights.check_target(out)
     place = resolve_device(device)
     drawings = Drawings(seed, compiled=place.type == "cuda")
-    with progress("steps", screen(quiet=quiet)) as show:
+    with progress("steps", output.screen()) as show:
         teacher = weights.shipped(course.teacher, place) if course.teacher else None
         network = training.train(plan, course, drawings, place, show, teacher)
     digest = weights.write(out, network, drawings.recipe, course)
     line = f"Wrote the {size} encoder, {out.stat().st_size / 1e6:.1f} MB, to {out}. Its hash is {digest[:16]}."
-    answer([line], {"out": str(out), "hash": digest}, as_json=as_json, quiet=quiet, written=out)
+    output.answer([line], {"out": str(out), "hash": digest}, written=out)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values, screen
+from if2net.commands.answer import SENTENCES, Output, contents, counted, model_values
 from if2net.commands.images import are_images, print_left_out
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
@@ -59,8 +59,7 @@ def learn(
         list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
     ] = None,
     no_undo: NoUndoOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     force: Annotated[
         bool,
         typer.Option("--force", help="Learn samples that look like a mistake: in other units, or learned before."),
@@ -72,7 +71,7 @@ def learn(
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
     A process waits while another one changes MODEL.
     """
-    console = screen(quiet=quiet)
+    console = output.screen()
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     if weight is not None and cluster is not None:
@@ -101,7 +100,7 @@ def learn(
     ]
     values = {"learned": net.samples - before, "new_classes": new}
     values |= {"left_out": list(left_out.values()), "notices": notices}
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
+    output.answer(lines, model_values(model, net) | values, written=model)
     print_left_out(left_out, console)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
+from if2net.commands.answer import SENTENCES, Output, contents, counted, model_values
 from if2net.commands.options import (
     DeviceOption,
     NoUndoOption,
@@ -30,8 +30,7 @@ def merge_models(
     ],
     device: DeviceOption = "auto",
     no_undo: NoUndoOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     no_wait: NoWaitOption = False,
     force: ReplaceOption = False,
 ) -> None:
@@ -59,4 +58,4 @@ def merge_models(
                 raise InputError(f"{path} cannot be joined with the models before it. {error}") from error
         save_solved(net, out, keep_old=in_place and not no_undo)
     lines.append(f"{out} now has {contents(net)}.")
-    answer(lines, model_values(out, net), as_json=as_json, quiet=quiet, written=out)
+    output.answer(lines, model_values(out, net), written=out)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from if2net.commands.answer import QuietOption, counted, printable, screen
+from if2net.commands.answer import Output, QuietOption, counted, printable
 from if2net.commands.images import are_images, print_left_out
 from if2net.commands.labelled import numbered
 from if2net.commands.options import (
@@ -75,7 +75,7 @@ def predict(
     net = load_to_predict(model, device)
     if unknown is not None:
         net.check_unknown(unknown)  # before features are computed
-    console = screen(quiet=quiet)
+    console = Output(quiet=quiet).screen()
     left_out: Mapping[Path, str] = {}
     if are_images(samples, backbone=backbone, label=label):
         images = _images(net, samples, backbone, device, console)

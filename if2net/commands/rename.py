@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, model_values
+from if2net.commands.answer import SENTENCES, Output, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoUndoOption, NoWaitOption, changing, known_classes
 from if2net.errors import InputError
 
@@ -19,8 +19,7 @@ def rename(
     ],
     device: DeviceOption = "auto",
     no_undo: NoUndoOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Give classes other names. Nothing else changes.
@@ -42,7 +41,7 @@ def rename(
         net.save(model, keep_old=not no_undo)
     lines = [f"Renamed {old} to {new}." for old, new in pairs.items()]
     values = model_values(model, net) | {"renamed": list(pairs.items())}
-    answer(lines, values, as_json=as_json, quiet=quiet, written=model)
+    output.answer(lines, values, written=model)
 
 
 def _labels(names: list[str], classes: list[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import SENTENCES, Output
 from if2net.commands.options import BackboneOption, DeviceOption
 from if2net.errors import ConfigurationError
 from if2net.extras import require
@@ -69,8 +69,7 @@ def serve(
     label_length: Annotated[int, limit(min=1, help="Characters of a label.")] = 200,
     requests_per_second: Annotated[float, limit(min=0, help="Requests of a client; 0: no limit.")] = 500.0,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Serve a model: people teach and query it in a browser or over HTTP.
 
@@ -111,13 +110,13 @@ def serve(
         requests_per_second=requests_per_second,
     )
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("if2net").setLevel("WARNING" if quiet else log_level.upper())
+    logging.getLogger("if2net").setLevel("WARNING" if output.quiet else log_level.upper())
 
     def show(address: str) -> None:
         # A token that somebody chose stays where it is.
         new = None if write_token or read_only else settings.write_token
         line = f"{model} is served at {address}/{f'#token={new}' if new else ''}"
-        answer([line], {"model": str(model), "address": address, "token": new}, as_json=as_json, quiet=quiet)
+        output.answer([line], {"model": str(model), "address": address, "token": new})
 
     run(model, settings, show)
 

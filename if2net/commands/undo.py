@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, contents, counted, model_values
+from if2net.commands.answer import SENTENCES, Output, contents, counted, model_values
 from if2net.commands.options import DeviceOption, ModelArgument, NoWaitOption, changing
 from if2net.errors import InputError, ModelFileError
 from if2net.files import kept_file, take_back
@@ -11,8 +11,7 @@ from if2net.files import kept_file, take_back
 def undo(
     model: ModelArgument,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Take back the last `if2net learn`, `rename` or `merge-models`.
@@ -51,4 +50,4 @@ def undo(
         lines.append(f"Took back {counted(taken_back, 'sample')}.")
     lines.append(f"{model} now has {contents(net)}.")
     values = {"taken_back": taken_back, "renamed": renamed}
-    answer(lines, model_values(model, net) | values, as_json=as_json, quiet=quiet, written=model)
+    output.answer(lines, model_values(model, net) | values, written=model)

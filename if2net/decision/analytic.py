@@ -144,7 +144,7 @@ class Analytic(DecisionLayer):
         aside = self._counted_aside(task)
         with uninterrupted():
             if self.classes:
-                self.merge(aside, torch.arange(task.classes, device=aside.counts.device), task.classes)
+                self.merge(aside, torch.arange(task.classes, device=aside.total.counts.device), task.classes)
                 commit(self)
             else:
                 commit(aside)
@@ -203,7 +203,7 @@ class Analytic(DecisionLayer):
                 with uninterrupted():
                     for block in islice(task.blocks(), done):
                         self.subtract(*block)
-                    self.keep(torch.arange(before, device=self.counts.device))
+                    self.keep(torch.arange(before, device=self.total.counts.device))
         return True
 
     # ------------------------------------------------------------------ forgetting and merging
@@ -211,7 +211,7 @@ class Analytic(DecisionLayer):
     def forget(self, task: Task, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
         """Remove samples that were learned, all of them or, after an error, none."""
         aside = self._counted_aside(task)
-        left = (self.counts > aside.counts).nonzero().flatten()
+        left = (self.total.counts > aside.total.counts).nonzero().flatten()
         if len(left) == 0:
             commit(self.empty(), [])  # not even rounding errors are left
             return
@@ -231,7 +231,9 @@ class Analytic(DecisionLayer):
         if not left:
             commit(self.empty(), [])
             return
-        self._check_precision_left(float(self.Q[:, column].double().square().sum() / self.total.weights[column]))
+        self._check_precision_left(
+            float(self.total.Q[:, column].double().square().sum() / self.total.weights[column])
+        )
         with uninterrupted():
             self.total.drop(column)
             self.held.drop(column)
@@ -246,7 +248,7 @@ class Analytic(DecisionLayer):
 
     def _check_precision_left(self, removed: float) -> None:
         before = self.total.trace
-        if before - removed < ROUNDINGS_LEFT * torch.finfo(self.G.dtype).eps * before:
+        if before - removed < ROUNDINGS_LEFT * torch.finfo(self.total.G.dtype).eps * before:
             raise InputError(
                 "The samples to forget are so much larger than the remaining ones that these would be lost in "
                 "rounding. Learn the samples that stay in a new learner, or use dtype='float64' from the start."
@@ -291,7 +293,7 @@ class Analytic(DecisionLayer):
         return Novelty.of(some, self.held, ridge, self.features, product)
 
     def free_share(self) -> float:
-        return free_share(projector(self.G, absolute_ridge(self.G, self.ridge)))
+        return free_share(projector(self.total.G, absolute_ridge(self.total.G, self.ridge)))
 
     def _fit_temperature(self) -> float:
         if not 0 < self.held.samples < self.total.samples:

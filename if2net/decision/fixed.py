@@ -58,5 +58,5 @@ class Fixed(DecisionLayer):
 def fixed_tensors(layer: DecisionLayer, dtype: torch.dtype) -> Iterator[tuple[str, Tensor]]:
     """Yield β, the temperature and the number of samples per class of a layer, by name."""
     yield "beta", layer.beta.to(dtype)
-    yield "counts", layer.counts.clone()  # learning changes them in place
+    yield "counts", layer.total.counts.clone()  # learning changes them in place
     yield "temperature", torch.tensor([layer.temperature], dtype=torch.float64)

@@ -65,10 +65,10 @@ class Gradient(DecisionLayer):
         if self.class_weight is None:
             return self._beta
         # For a ridge solution β = (G + αI)⁻¹Q, this is the one of the reweighted statistics; β is close to one.
-        counts = self.counts.double()
+        counts = self.total.counts.double()
         sizes = self._weights() * counts
         sizes = sizes * (counts.sum() / sizes.sum())
-        share = (sizes - counts)[:, None] * ((self.Q / counts).T @ self._beta / counts)
+        share = (sizes - counts)[:, None] * ((self.total.Q / counts).T @ self._beta / counts)
         share.diagonal().add_(1)
         return self._beta / counts @ torch.linalg.solve(share, sizes.diag())
 
@@ -124,7 +124,7 @@ class Gradient(DecisionLayer):
         return free_share(self._projector())
 
     def _projector(self) -> Tensor:
-        return projector(self.G, self.config.alpha) if self.recursion is None else self.recursion.P
+        return projector(self.total.G, self.config.alpha) if self.recursion is None else self.recursion.P
 
     def _initial(self, V: Tensor, Y: Tensor, generator: torch.Generator) -> Tensor:
         if self.config.initialisation == "random":
@@ -150,7 +150,7 @@ class Gradient(DecisionLayer):
                 report({"task": self.tasks, "epoch": epoch, "loss": float(loss) / len(V), "free": free})
 
     def _mini_batches(self, samples: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        order = torch.randperm(samples, generator=generator).to(self.G.device)
+        order = torch.randperm(samples, generator=generator).to(self.total.G.device)
         return order.split(self.config.batch_size)
 
     def _curvature(self, V: Tensor, VP: Tensor, generator: torch.Generator) -> float:

@@ -88,7 +88,7 @@ class DecisionLayer(ABC):
     learns: ClassVar[bool] = True  # whether it keeps statistics; without them it only predicts
 
     def __init__(self, width: int, config: RuleConfig, dtype: torch.dtype, device: torch.device | str) -> None:
-        self.config = config
+        self.width, self.config = width, config
         self.dtype, self.device = dtype, device
         self.total = Statistics(width, dtype, device, gram=self.learns)
         self.features = thinning(width, CHOOSING_FEATURES)
@@ -102,26 +102,8 @@ class DecisionLayer(ABC):
         return type(self)(self.width, self.config, self.dtype, self.device)
 
     @property
-    def width(self) -> int:
-        return self.total.width
-
-    @property
     def classes(self) -> int:
         return self.total.classes
-
-    @property
-    def counts(self) -> Tensor:
-        """Samples learned, per class."""
-        return self.total.counts
-
-    @property
-    def G(self) -> Tensor:
-        """VᵀV of everything learned; only the lower triangle is valid."""
-        return self.total.G
-
-    @property
-    def Q(self) -> Tensor:
-        return self.total.Q
 
     @property
     def fitting(self) -> Statistics:

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from if2net.classifier import IF2NetClassifier, learner_of, load
+from if2net.classifier import IF2NetClassifier, Model, learner_of, load
 from if2net.errors import ConfigurationError, IF2NetError
 from if2net.extras import require
 from if2net.files import write_text
@@ -53,7 +53,7 @@ model = from_hub("{repository}")
 
 
 def push_to_hub(
-    model: IF2NetClassifier | IF2Net,
+    model: Model,
     repo_id: str,
     *,
     predict_only: bool = False,
@@ -162,7 +162,7 @@ def model_card(
         "licence of the model": licence or "not stated",
         **{f"test {name.replace('_', ' ')}": _figure(value) for name, value in figures.items()},
     }
-    counts, columns = net.decision.counts.tolist(), net.labels.sorted_columns
+    counts, columns = net.decision.total.counts.tolist(), net.labels.sorted_columns
     more = f"\nAnd {len(columns) - LISTED:,} more.\n" if len(columns) > LISTED else ""
     return TEMPLATE.format(
         kind="image" if of_images or backbone else "tabular",

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from if2net.classifier import IF2NetClassifier, learner_of
+from if2net.classifier import Model, learner_of
 from if2net.encoder import Encoder, InnateEncoder
 from if2net.encoder.innate.weights import shipped
 from if2net.errors import ConfigurationError
@@ -36,12 +36,7 @@ OUTPUTS = ["label", "probabilities", "scores"]
 DOMAIN, FUNCTION = "if2net", "Backbone"
 
 
-def to_onnx(
-    model: IF2NetClassifier | IF2Net,
-    path: str | os.PathLike[str],
-    *,
-    backbone: str | Extractor | None = None,
-) -> None:
+def to_onnx(model: Model, path: str | os.PathLike[str], *, backbone: str | Extractor | None = None) -> None:
     """Write a model as one ONNX graph, which needs neither if2net nor torch to predict.
 
     It uses opset 17, or that of the backbone where this is an ONNX file.
@@ -65,6 +60,7 @@ def to_onnx(
     --------
     >>> import tempfile
     >>> import onnxruntime
+    >>> from if2net import IF2NetClassifier
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> path = tempfile.mkdtemp() + "/digits.onnx"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 
-from if2net.classifier import IF2NetClassifier, learner_of
-from if2net.learner import IF2Net
+from if2net.classifier import Model, learner_of
 
 
-def to_predictor(model: IF2NetClassifier | IF2Net, path: str | os.PathLike[str], *, int8: bool = False) -> None:
+def to_predictor(model: Model, path: str | os.PathLike[str], *, int8: bool = False) -> None:
     """Write a model file that only predicts. It is much smaller: G, the largest part of a wide model, is left out.
 
     `if2net.load` reads it. The predictions are the same. Learning, forgetting and merging are refused.

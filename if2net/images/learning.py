@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from if2net.classifier import IF2NetClassifier, learner_of
+from if2net.classifier import Model, learner_of
 from if2net.config import resolve_device
 from if2net.errors import InputError
 from if2net.images.folders import ImageFiles, ImageFolders, list_classes, list_images
@@ -20,6 +20,7 @@ from if2net.learner import IF2Net
 from if2net.progress import Show
 
 PathLike = str | os.PathLike[str]
+Paths = PathLike | Sequence[PathLike]
 LOADING = "loading the backbone"
 
 # The settings of a new model for images. Features of a backbone need no wide random layer: without it, the model
@@ -76,12 +77,7 @@ class PredictedImages:
 
 
 def learn_images(
-    model: IF2NetClassifier | IF2Net,
-    folders: PathLike | Sequence[PathLike],
-    *,
-    backbone: str | None = None,
-    device: str = "auto",
-    show: Show | None = None,
+    model: Model, folders: Paths, *, backbone: str | None = None, device: str = "auto", show: Show | None = None
 ) -> LearnedImages:
     """Learn folders of images that have one sub-folder per class.
 
@@ -153,12 +149,7 @@ def learn_images(
 
 
 def predict_images(
-    model: IF2NetClassifier | IF2Net,
-    paths: PathLike | Sequence[PathLike],
-    *,
-    backbone: str | None = None,
-    device: str = "auto",
-    show: Show | None = None,
+    model: Model, paths: Paths, *, backbone: str | None = None, device: str = "auto", show: Show | None = None
 ) -> PredictedImages:
     """Predict the class of images with a model that has learned images.
 
@@ -170,11 +161,8 @@ def predict_images(
         Image files, or folders: all images inside a folder are predicted.
     backbone : str, optional
         The model's backbone, as in `learn_images`.
-    device : {"auto", "cpu", "cuda"}, default="auto"
-        Where the backbone computes.
-    show : callable, optional
-        Called as ``show(done, total, text)`` when the backbone is loaded and while features are computed. The text
-        says what is being done, or is empty.
+    device, show
+        As for `learn_images`.
 
     Returns
     -------
@@ -211,7 +199,7 @@ def images_to_predict(
     return ImageFiles(files, extractor, show, left_out)
 
 
-def _paths(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+def _paths(paths: Paths) -> list[Path]:
     try:
         listed = [Path(path) for path in ([paths] if isinstance(paths, str | bytes | os.PathLike) else paths)]
     except TypeError as error:

@@ -88,7 +88,7 @@ class Published:
         if net.decision is None or not len(net.classes):
             return cls(None, version, {}, 0, features, names, False, *kind)
         net.solve(novelty=novelty)
-        counts = net.decision.counts.tolist()
+        counts = net.decision.total.counts.tolist()
         classes = {net.labels.known[column]: int(counts[column]) for column in net.labels.sorted_columns}
         return cls(net.predicting_copy(), version, classes, net.samples, features, names, novelty, *kind)
 

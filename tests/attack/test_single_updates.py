@@ -33,7 +33,7 @@ def test_single_samples_equal_one_call(dtype, sums, scores):
     for place in range(FIRST, FIRST + SINGLE):
         single.learn(X[place : place + 1], y[place : place + 1])
     assert single.tasks == SINGLE + 1
-    assert single.decision.counts.tolist() == at_once.decision.counts.tolist()
+    assert single.decision.total.counts.tolist() == at_once.decision.total.counts.tolist()
     for part in ("total", "held"):
         ours, theirs = getattr(single.decision, part), getattr(at_once.decision, part)
         assert distance(ours.G.tril(), theirs.G.tril()) < sums
@@ -56,4 +56,4 @@ def test_a_wide_layer_differs_by_its_ridge_alone():
     single.decision._changed()  # the ridge is chosen again
     single._state = replace(single._state, solution=None)
     assert float((single.scores(X[:1000]) - expected).abs().max()) < 3e-5
-    assert torch.equal(single.decision.counts, at_once.decision.counts)
+    assert torch.equal(single.decision.total.counts, at_once.decision.total.counts)

@@ -60,6 +60,6 @@ def test_data_larger_than_memory_is_learned(blocks, own_processes):
     with Peak(own_processes) as peak:
         cluster.learn(net, generated(blocks), workers=1, report=counted.append)
     assert sum(counted) == blocks * ROWS
-    assert net.decision.counts.tolist() == [blocks * ROWS // 2] * 2
+    assert net.decision.total.counts.tolist() == [blocks * ROWS // 2] * 2
     print(f"peak: {peak.bytes / 1e9:.2f} GB")
     assert 0 < peak.bytes < ALLOWED

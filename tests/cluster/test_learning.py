@@ -45,7 +45,7 @@ def plain(samples, new_learner):
 def assert_same(net, expected, X):
     assert net.classes.tolist() == expected.classes.tolist()
     assert net.tasks == expected.tasks
-    assert sorted(net.decision.counts.tolist()) == sorted(expected.decision.counts.tolist())
+    assert sorted(net.decision.total.counts.tolist()) == sorted(expected.decision.total.counts.tolist())
     np.testing.assert_allclose(net.scores(X), expected.scores(X), atol=1e-6)
     np.testing.assert_allclose(net.probabilities(X), expected.probabilities(X), atol=1e-6)
 
@@ -121,8 +121,8 @@ def test_statistics_in_float32_agree_and_a_learner_keeps_its_encoder(samples, ne
     assert net.tasks == 2
     columns = [net.labels.known.index(label) for label in expected.labels.known]
     for name, ours, theirs in [
-        ("G", np.tril(net.decision.G), np.tril(expected.decision.G)),
-        ("Q", net.decision.Q.numpy()[:, columns], expected.decision.Q.numpy()),
+        ("G", np.tril(net.decision.total.G), np.tril(expected.decision.total.G)),
+        ("Q", net.decision.total.Q.numpy()[:, columns], expected.decision.total.Q.numpy()),
     ]:
         assert np.linalg.norm(ours - theirs) <= 1e-6 * np.linalg.norm(theirs), name
     # Two float32 sums of the same numbers in another order differ in their last bits, 6e-8 of G, and the solution by

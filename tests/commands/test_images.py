@@ -126,7 +126,7 @@ def test_two_folders_in_turn_give_the_same_model_as_both_at_once(model, folder, 
     if2net("learn", tmp_path / "once.if2", folder / "today", folder / "tomorrow", *PIXELS)
     (one, other) = (load(path) for path in (model, tmp_path / "once.if2"))
     assert one.classes_.tolist() == other.classes_.tolist() == sorted(COLOURS)
-    assert one.learner_.decision.counts.tolist() == other.learner_.decision.counts.tolist() == [5] * 4
+    assert one.learner_.decision.total.counts.tolist() == other.learner_.decision.total.counts.tolist() == [5] * 4
 
 
 def test_the_features_of_an_image_are_computed_once(model, folder, tmp_path):

@@ -68,7 +68,7 @@ class Learner:
     """The analytic layer, with its columns in the order in which classes appear."""
 
     def __init__(self, stream, dtype):
-        self.dtype = dtype
+        self.stream, self.dtype = stream, dtype
         self.layer = Analytic(stream.width, RuleConfig(ridge=stream.ridge), dtype, "cpu")
         self.seen = []
 
@@ -77,9 +77,15 @@ class Learner:
         self.layer.grow(len(self.seen))
         self.layer.add(V.to(self.dtype), self.columns(y), held)
 
+    def merge(self, V, y, held):
+        other = Learner(self.stream, self.dtype)
+        other.learn(V, y, held)
+        self.seen += [label for label in other.seen if label not in self.seen]
+        self.layer.merge(other.layer, self.columns(torch.tensor(other.seen)), len(self.seen))
+
     def forget(self, V, y, held):
         self.layer.subtract(V.to(self.dtype), self.columns(y), held)
-        left = self.layer.counts.nonzero().flatten()
+        left = self.layer.total.counts.nonzero().flatten()
         self.layer.keep(left)
         self.seen = [self.seen[column] for column in left.tolist()]
 
@@ -107,12 +113,13 @@ def drawn(data, dtype, task):
 
 
 @each_precision
+@pytest.mark.parametrize("take_in", [Learner.learn, Learner.merge])
 @many_cases
 @given(data=st.data())
-def test_any_split_and_order_equals_ridge_regression_on_all_data_at_once(task, dtype, data):
+def test_any_split_and_order_equals_ridge_regression_on_all_data_at_once(task, take_in, dtype, data):
     stream, (V, y, held), learner = drawn(data, dtype, task)
     for batch in stream.batches(V, y, held):
-        learner.learn(*batch)
+        take_in(learner, *batch)
     learner.assert_is_ridge_regression_on(V, y, stream.ridge)
 
 
@@ -125,19 +132,6 @@ def test_subtracting_equals_never_having_learned(task, dtype, data, share):
     forgotten = int(share * stream.samples)
     learner.forget(V[:forgotten], y[:forgotten], held[:forgotten])
     learner.assert_is_ridge_regression_on(V[forgotten:], y[forgotten:], stream.ridge)
-
-
-@each_precision
-@many_cases
-@given(data=st.data())
-def test_merging_equals_learning_everything_in_one_layer(task, dtype, data):
-    stream, (V, y, held), learner = drawn(data, dtype, task)
-    for batch in stream.batches(V, y, held):
-        other = Learner(stream, dtype)
-        other.learn(*batch)
-        learner.seen += [label for label in other.seen if label not in learner.seen]
-        learner.layer.merge(other.layer, learner.columns(torch.tensor(other.seen)), len(learner.seen))
-    learner.assert_is_ridge_regression_on(V, y, stream.ridge)
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.1, 10.0])
@@ -175,9 +169,9 @@ def test_beta_is_solved_again_after_every_change(task, layer):
 
 def test_held_out_samples_choose_the_ridge_and_are_part_of_beta(layer):
     assert layer.held.samples == 60
-    assert int(layer.counts.sum()) == 300
-    alpha = absolute_ridge(layer.G, layer.ridge)
-    torch.testing.assert_close(layer.beta, solve(layer.G, layer.Q, alpha))
+    assert int(layer.total.counts.sum()) == 300
+    alpha = absolute_ridge(layer.total.G, layer.ridge)
+    torch.testing.assert_close(layer.beta, solve(layer.total.G, layer.total.Q, alpha))
 
 
 def test_a_given_ridge_is_used_as_it_is(task, layer):
@@ -209,7 +203,7 @@ def test_removed_classes_leave_no_trace(task):
     layer.keep(torch.tensor([0, 2]))
     without = learned_layer(V[y != 1], y[y != 1] // 2, nothing[y != 1], classes=2, ridge=0.1)
     torch.testing.assert_close(layer.beta, without.beta)
-    assert torch.equal(layer.counts, without.counts)
+    assert torch.equal(layer.total.counts, without.total.counts)
 
 
 def test_the_free_share_falls_as_more_is_learned(task):

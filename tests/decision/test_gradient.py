@@ -165,7 +165,7 @@ def test_new_classes_start_at_zero_and_leave_the_old_ones_alone(first):
     before = layer.beta.clone()
     layer.grow(5)
     assert torch.equal(layer.beta, pad(before, (0, 3)))
-    assert layer.counts.tolist() == [*torch.bincount(first[1]).tolist(), 0, 0, 0]
+    assert layer.total.counts.tolist() == [*torch.bincount(first[1]).tolist(), 0, 0, 0]
 
 
 def test_the_seed_determines_the_order_of_the_samples(first):

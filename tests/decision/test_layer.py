@@ -38,7 +38,7 @@ def test_held_out_statistics_of_a_wide_layer_have_some_of_the_features(thinned, 
     fitting = counted(V[~held][:, ::5].contiguous(), y[~held], classes=4)
     torch.testing.assert_close(symmetric(layer.fitting.G), symmetric(fitting.G))
     torch.testing.assert_close(layer.fitting.Q, fitting.Q)
-    assert layer.ridge == choose_wide_ridge(fitting, layer.held, layer.G)
+    assert layer.ridge == choose_wide_ridge(fitting, layer.held, layer.total.G)
 
 
 def test_the_ridge_of_a_wide_layer_is_larger_than_that_of_the_same_features_alone(noisy):
@@ -55,7 +55,7 @@ def test_the_ridge_of_a_wide_layer_is_nearly_as_accurate_as_the_best(monkeypatch
     layer, test = learned_layer(V[:500], y[:500], held[:500]), slice(500, None)
 
     def accuracy(ridge):
-        beta = solve(layer.G, layer.Q, absolute_ridge(layer.G, ridge))
+        beta = solve(layer.total.G, layer.total.Q, absolute_ridge(layer.total.G, ridge))
         return float(((V[test] @ beta).argmax(dim=1) == y[test]).double().mean())
 
     assert layer.held.width < layer.width
@@ -65,7 +65,7 @@ def test_the_ridge_of_a_wide_layer_is_nearly_as_accurate_as_the_best(monkeypatch
 def test_beta_of_a_wide_layer_uses_all_features_and_all_samples(thinned, data):
     V, layer = data[0], learned_layer(*data)
     alpha = layer.ridge * float((V.T @ V).diagonal().mean())
-    expected = torch.linalg.solve(V.T @ V + alpha * torch.eye(40, dtype=V.dtype), layer.Q)
+    expected = torch.linalg.solve(V.T @ V + alpha * torch.eye(40, dtype=V.dtype), layer.total.Q)
     torch.testing.assert_close(layer.beta, expected)
     assert 0 < layer.temperature < 10
 

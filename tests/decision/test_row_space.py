@@ -24,7 +24,9 @@ def test_the_solution_is_that_of_all_features(task, settings, monkeypatch):
     few = counted(task, 32, **settings)
     assert row_space(few.total)[0].shape == (WIDE + 200, 40)
     beta, ridge, temperature = few.beta, few.ridge, few.temperature
-    torch.testing.assert_close(beta, solve(few.G, few.Q, absolute_ridge(few.G, ridge)), rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(
+        beta, solve(few.total.G, few.total.Q, absolute_ridge(few.total.G, ridge)), rtol=1e-6, atol=1e-9
+    )
     monkeypatch.setattr("if2net.decision.row_space.TIMES", 10**6)
     whole = counted(task, 32, **settings)
     assert row_space(whole.total) is None
@@ -37,7 +39,7 @@ def test_the_scatter_of_nameless_samples_is_noticed(task):
     layer = learned_layer(V, y % 2, torch.zeros(32, dtype=torch.bool), classes=3, ridge=1e-3)
     layer.total.drop(0)
     assert row_space(layer.total) is None
-    torch.testing.assert_close(layer.beta, solve(layer.G, layer.Q, absolute_ridge(layer.G, 1e-3)))
+    torch.testing.assert_close(layer.beta, solve(layer.total.G, layer.total.Q, absolute_ridge(layer.total.G, 1e-3)))
 
 
 @pytest.mark.parametrize(("samples", "width"), [(300, WIDE + 200), (20, WIDE - 1)], ids=["many samples", "narrow"])

@@ -25,7 +25,7 @@ def factorised(monkeypatch):
 
 def update_in_parts(layer, V, y, held, size, classes=4):
     for part in torch.arange(len(V)).split(size):
-        layer.update(V[part].to(layer.G.dtype), y[part], held[part], classes)
+        layer.update(V[part].to(layer.total.G.dtype), y[part], held[part], classes)
         _ = layer.beta
 
 
@@ -48,10 +48,10 @@ def test_a_few_samples_need_no_factorisation_and_give_the_same_beta(task, factor
     factorised.clear()
     update_in_parts(layer, V[1004:1016], y[1004:1016], held[1004:1016], size)
     assert factorised == []
-    expected = solve(V[:1016].T @ V[:1016], layer.Q.double(), alpha)
+    expected = solve(V[:1016].T @ V[:1016], layer.total.Q.double(), alpha)
     error = float((layer.beta.double() - expected).norm() / expected.norm())
     assert error < tolerance
-    assert int(layer.counts.sum()) == 1016
+    assert int(layer.total.counts.sum()) == 1016
 
 
 def test_a_few_samples_can_add_a_class(task, factorised):

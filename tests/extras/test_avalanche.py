@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from if2net.study.data import load_dataset
-from if2net.study.methods.common.statistical import class_means, within_covariance
+from if2net.study.methods.common.moments import class_means, within_covariance
 from if2net.study.methods.ncm import NearestClassMean
 from if2net.study.methods.slda import StreamingLDA
 

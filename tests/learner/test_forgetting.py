@@ -125,11 +125,11 @@ def two_classes(scale, first):
 )
 def test_forgetting_is_refused_where_the_rest_would_be_lost_in_rounding(settings):
     learner = IF2Net(**settings).learn(*two_classes(1.0, 0)).learn(*two_classes(1e4, 2))
-    G, X = learner.decision.G.clone(), two_classes(1.0, 0)[0]
+    G, X = learner.decision.total.G.clone(), two_classes(1.0, 0)[0]
     scores = learner.scores(X)
     with pytest.raises(InputError, match="lost in rounding"):
         learner.forget(*two_classes(1e4, 2))
-    assert torch.equal(learner.decision.G.tril(), G.tril())
+    assert torch.equal(learner.decision.total.G.tril(), G.tril())
     assert torch.equal(learner.scores(X), scores)
     assert learner.classes.tolist() == [0, 1, 2, 3]
 

@@ -36,7 +36,7 @@ def test_the_statistics_are_those_without_the_class_but_for_its_scatter(learner,
         assert ours.counts.tolist() == theirs.counts.tolist()
     scatter = (V - V.mean(dim=0)).T @ (V - V.mean(dim=0))
     assert scatter[-1].abs().max() < 1e-9  # the constant, which is the intercept
-    torch.testing.assert_close(symmetric(learner.decision.G), symmetric(without.decision.G) + scatter)
+    torch.testing.assert_close(symmetric(learner.decision.total.G), symmetric(without.decision.total.G) + scatter)
     assert learner.decision.total.nameless == eights.sum()
     assert 0 < learner.decision.held.nameless < eights.sum()
 

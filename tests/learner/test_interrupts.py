@@ -51,9 +51,9 @@ def send_interrupt(monkeypatch, owner, name, call=1):
 def state(learner):
     decision = learner.decision
     return (
-        [*learner.labels.known, *decision.counts.tolist(), learner.tasks],
-        torch.tril(decision.G).clone(),
-        decision.Q.clone(),
+        [*learner.labels.known, *decision.total.counts.tolist(), learner.tasks],
+        torch.tril(decision.total.G).clone(),
+        decision.total.Q.clone(),
     )
 
 
@@ -154,7 +154,7 @@ def test_an_interrupted_forget_removes_nothing(monkeypatch):
         learner.forget(X[:300], y[:300])
     assert_state(learner, before)
     learner.forget(X[:300], y[:300])
-    assert learner.decision.counts.tolist() == [100, 100, 100]
+    assert learner.decision.total.counts.tolist() == [100, 100, 100]
 
 
 def test_an_interrupt_during_the_subtraction_comes_after_it(monkeypatch):
@@ -164,7 +164,7 @@ def test_an_interrupt_during_the_subtraction_comes_after_it(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         learner.forget(X[y == 1], y[y == 1])
     assert learner.classes.tolist() == [0, 2]
-    assert learner.decision.counts.tolist() == [200, 200]
+    assert learner.decision.total.counts.tolist() == [200, 200]
     assert learner.decision.held.classes == 2
 
 

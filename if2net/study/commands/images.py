@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import SENTENCES, Output
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, NoWaitOption
 from if2net.study.commands.options import DataOption
@@ -28,8 +28,7 @@ def features(
     seed: Annotated[int, typer.Option(min=0, help="For a scenario with @held-out: the seed of the backbone.")] = 0,
     data: DataOption = None,
     device: DeviceOption = "auto",
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Compute the features of images and keep them in the cache, where all later runs find them."""
     from if2net.config import resolve_device
@@ -40,7 +39,7 @@ def features(
     from if2net.images.extractor import load_extractor
     from if2net.progress import progress
 
-    console = screen(quiet=quiet or as_json, stderr=False)
+    console = output.screen(stderr=False)
     files, scenario, left_out = _images(images, data, backbone)
     if scenario is not None:
         prepared = _prepare_backbone(scenario, seed, data, str(resolve_device(device)), console)
@@ -62,7 +61,7 @@ def features(
     left_out = left_out | extracted.left_out
     print_left_out(left_out, console)
     values = {"images": len(extracted.X), "features": extracted.X.shape[1], "left_out": list(left_out.values())}
-    answer((), values, as_json=as_json, quiet=quiet)
+    output.answer((), values)
 
 
 def pretrain(
@@ -77,8 +76,7 @@ def pretrain(
     data: DataOption = None,
     device: DeviceOption = "auto",
     no_wait: NoWaitOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Train a backbone from scratch on some classes of a data set.
 
@@ -97,7 +95,7 @@ def pretrain(
     from if2net.study.pretraining.preparation import file_name
     from if2net.study.pretraining.training import recipe_for
 
-    console = screen(quiet=quiet or as_json, stderr=False)
+    console = output.screen(stderr=False)
     options: dict[str, Any] = {"architecture": architecture, "epochs": epochs, "rotations": rotations, "size": size}
     given = {name: value for name, value in options.items() if value is not None}
     recipe = replace(recipe_for(dataset, seed), **given)
@@ -112,7 +110,7 @@ def pretrain(
     all_left_out = images.left_out | (left_out or {})
     print_left_out(all_left_out, console)
     values = {"backbone": str(target), "left_out": list(all_left_out.values())}
-    answer((), values, as_json=as_json, quiet=quiet)
+    output.answer((), values)
 
 
 def prepare_rows(

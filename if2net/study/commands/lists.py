@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from if2net.commands.answer import JsonOption, QuietOption, answer
+from if2net.commands.answer import SENTENCES, Output
 
 
-def methods(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def methods(output: Output = SENTENCES) -> None:
     """List the methods that can be compared."""
     from if2net.study.methods import METHODS
 
     summaries = {name: method.summary for name, method in METHODS.items()}
-    answer((f"{name:16} {text}" for name, text in summaries.items()), summaries, as_json=as_json, quiet=quiet)
+    output.answer((f"{name:16} {text}" for name, text in summaries.items()), summaries)
 
 
-def datasets(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
+def datasets(output: Output = SENTENCES) -> None:
     """List the data sets that scenarios are made of."""
     from if2net.study.data import DATASETS, IMAGE_DATASETS
 
@@ -21,4 +21,4 @@ def datasets(as_json: JsonOption = False, quiet: QuietOption = False) -> None:
     summaries |= {name: f"{source.summary} ({source.licence})" for name, source in IMAGE_DATASETS.items()}
     summaries["folder:PATH"] = "your own images, one sub-folder per class"
     summaries["hub:OWNER/NAME"] = "images of the Hugging Face hub"
-    answer((f"{name:14} {text}" for name, text in summaries.items()), summaries, as_json=as_json, quiet=quiet)
+    output.answer((f"{name:14} {text}" for name, text in summaries.items()), summaries)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import SENTENCES, Output
 from if2net.commands.options import ForceOption, NoWaitOption
 from if2net.study.commands.options import ResultFoldersArgument, check_results_folder
 
@@ -19,8 +19,7 @@ def report(
         typer.Option(help="Folder for the report. Default: the folder, or out/report for several."),
     ] = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Write one report.html over result folders, with its figures as SVG and PNG files."""
     from if2net.study.report.gather import read_sources, sections_of
@@ -32,14 +31,13 @@ def report(
     page = write_page(gathered, folder)
     figures = write_figures(gathered, folder / "figures")
     lines = [f"Report:  {page}", f"Figures: {len(figures)} files in {folder / 'figures'}"]
-    answer(lines, {"written": [str(path) for path in (page, *figures)]}, as_json=as_json, quiet=quiet)
+    output.answer(lines, {"written": [str(path) for path in (page, *figures)]})
 
 
 def compare(
     before: Annotated[Path, typer.Argument(metavar="A", help="A folder with results.json.")],
     after: Annotated[Path, typer.Argument(metavar="B", help="Another one, of the same scenario and protocol.")],
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Show the changes from A to B, and whether they exceed the spread of the seeds."""
     from dataclasses import asdict
@@ -49,12 +47,12 @@ def compare(
 
     first, second = read_one(before), read_one(after)
     differences = comparison.compare(first, second)
-    console = screen(quiet=quiet or as_json, stderr=False)
+    console = output.screen(stderr=False)
     console.print(comparison.comparison_table(differences, f"{first.scenario}, {first.protocol} protocol"))
     for line in comparison.changes(first, second):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     values = [asdict(one) | {"metric": one.metric.key, "verdict": one.verdict} for one in differences]
-    answer((), {"differences": values}, as_json=as_json, quiet=quiet)
+    output.answer((), {"differences": values})
 
 
 def merge(
@@ -62,8 +60,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Folder for the merged results.")],
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Merge results from different machines. To join models, use `if2net merge-models`."""
     from if2net.output_folders import locked_folder
@@ -73,4 +70,4 @@ def merge(
     check_results_folder(out, force)
     with locked_folder(out, ADVICE, wait=not no_wait):
         written = [str(path) for path in merge_folders(parts, out)]
-    answer([f"Results: {path}" for path in written], {"written": written}, as_json=as_json, quiet=quiet)
+    output.answer([f"Results: {path}" for path in written], {"written": written})

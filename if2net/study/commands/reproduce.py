@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, counted, screen
+from if2net.commands.answer import SENTENCES, Output, counted
 from if2net.commands.images import print_left_out
 from if2net.commands.options import DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import DataOption, JobsOption, MethodsOption, SetOption, check_results_folder
@@ -37,8 +37,7 @@ def reproduce(
     settings: SetOption = None,
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Run a table or an ablation, and show ours beside the paper's figures where there are any.
 
@@ -75,9 +74,9 @@ def reproduce(
                 for part in parts
             } or {name: summaries[name]}
         width = max(map(len, listed))
-        answer([f"{entry:{width}} {text}" for entry, text in listed.items()], listed, as_json=as_json, quiet=quiet)
+        output.answer([f"{entry:{width}} {text}" for entry, text in listed.items()], listed)
         return
-    console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
+    console, loader = output.screen(stderr=False), Loader(data)
     folder = out or Path("out") / name
     chosen_device = str(resolve_device(device))
     check_results_folder(folder, force)
@@ -121,4 +120,4 @@ def reproduce(
     console.print("\n".join(["Written:", *(f"  {path}" for path in files)]), soft_wrap=True)
     print_left_out(left_out, console)
     values = {"written": [str(path) for path in files], "left_out": list(left_out.values())}
-    answer((), values, as_json=as_json, quiet=quiet)
+    output.answer((), values)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import SENTENCES, Output
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, NoWaitOption
 from if2net.study.commands.options import (
@@ -45,8 +45,7 @@ def run(
     config: ConfigOption = None,
     no_wait: NoWaitOption = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Compare methods on a stream of tasks: a table, results.json and report.html.
 
@@ -65,7 +64,7 @@ def run(
     from if2net.study.data import parse_scenario
     from if2net.study.report import write_report
 
-    console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
+    console, loader = output.screen(stderr=False), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
     methods = method or DEFAULT_METHODS
@@ -95,4 +94,4 @@ def run(
     console.print(f"Results: {folder / 'results.json'}\nReport:  {folder / 'report.html'}", soft_wrap=True)
     print_left_out(left_out, console)
     values = {"folder": str(folder), "summary": results.summary, "left_out": list(left_out.values())}
-    answer((), values, as_json=as_json, quiet=quiet)
+    output.answer((), values)

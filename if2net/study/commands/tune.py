@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from if2net.commands.answer import JsonOption, QuietOption, answer, screen
+from if2net.commands.answer import SENTENCES, Output
 from if2net.commands.images import print_left_out
 from if2net.commands.options import BackboneOption, DeviceOption, ForceOption, check_output
 from if2net.study.commands.options import DataOption, JobsOption, ProtocolOption, SetOption, check_results_folder
@@ -31,8 +31,7 @@ def tune(
     jobs: JobsOption = None,
     settings: SetOption = None,
     force: ForceOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: Output = SENTENCES,
 ) -> None:
     """Search settings on held-back training data of a stream that is never reported.
 
@@ -54,7 +53,7 @@ def tune(
     check_results_folder(out.parent, force=True)
     if out.exists():
         check_output(out, SEARCH, force=force)
-    console, loader = screen(quiet=quiet or as_json, stderr=False), Loader(data)
+    console, loader = output.screen(stderr=False), Loader(data)
     check_protocol(protocol)
     stream = parse_scenario(scenario, backbone)
     first = tasks if tasks is not None else min(FIRST_TASKS, stream.tasks)
@@ -80,4 +79,4 @@ def tune(
     console.print(f"Best: {finished.best}\nAll: {out}", soft_wrap=True)
     print_left_out(left_out, console)
     values = {"out": str(out), "best": finished.best, "left_out": list(left_out.values())}
-    answer((), values, as_json=as_json, quiet=quiet)
+    output.answer((), values)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -52,19 +50,11 @@ class Transform(nn.Module):
 class TransformedNetwork(BranchedNetwork):
     """Shared layers, and one transform per task and layer."""
 
-    def __init__(
-        self,
-        inputs: int,
-        classes: int,
-        hidden: int,
-        depth: int,
-        tasks: int,
-        transform: Callable[[], Transform],
-        generator: torch.Generator,
-    ) -> None:
-        super().__init__(inputs, classes, hidden, depth, generator)
-        stacks = (nn.ModuleList(transform() for _ in range(depth)) for _ in range(tasks))
-        self.transforms = nn.ModuleList(stacks)
+    def __init__(self, inputs: int, classes: int, settings: EFTSettings, generator: torch.Generator) -> None:
+        super().__init__(inputs, classes, settings, generator)
+        first = (Transform(settings.hidden, settings.group, settings.norm) for _ in range(settings.depth))
+        self.transforms = nn.ModuleList([nn.ModuleList(first)])
+        self.eval()  # only the transforms of the current task are in training mode
 
     def grow_branch(self) -> None:
         """Start the new task from the transforms of the previous one."""
@@ -92,13 +82,8 @@ class EFT(Branches):
     summary = "frozen layers with a small transform per task; the most certain task decides"
     Settings = EFTSettings
     graph_safe = True
+    network_type = TransformedNetwork
     network: TransformedNetwork
-
-    def build(self, classes: int) -> TransformedNetwork:
-        generator, settings = torch.Generator().manual_seed(self.seed), self.settings
-        shape, tasks = (settings.hidden, settings.depth), max(self.tasks, 1)
-        transform = partial(Transform, settings.hidden, settings.group, settings.norm)
-        return TransformedNetwork(self.inputs, classes, *shape, tasks, transform, generator).eval()
 
     def trainable(self) -> list[nn.Parameter]:
         """The shared layers in the first task only, the task's transforms, and the head (last)."""

@@ -10,13 +10,8 @@ from torch.nn.functional import normalize
 
 from if2net.decision.statistics import Statistics
 from if2net.errors import NumericalError
-from if2net.study.methods.common.statistical import (
-    Linear,
-    Statistical,
-    StatisticalSettings,
-    class_means,
-    within_covariance,
-)
+from if2net.study.methods.common.moments import class_means, within_covariance
+from if2net.study.methods.common.statistical import Linear, Statistical, StatisticalSettings
 
 
 @dataclass(frozen=True)

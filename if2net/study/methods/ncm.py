@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from if2net.study.methods.common.statistical import Linear, Statistical, class_means
+from if2net.study.methods.common.moments import class_means
+from if2net.study.methods.common.statistical import Linear, Statistical
 
 
 class NearestClassMean(Statistical):

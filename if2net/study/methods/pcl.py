@@ -30,17 +30,13 @@ class PCLSettings(BranchesSettings):
 class ClassNetworks(BranchedNetwork):
     """One one-class network s = w·ReLU(W₁x) per class, and one softmax network per task."""
 
-    def __init__(
-        self, inputs: int, classes: int, hidden: int, depth: int, tasks: int, nodes: int, generator: torch.Generator
-    ) -> None:
-        super().__init__(inputs, classes, hidden, depth, generator)
+    def __init__(self, inputs: int, classes: int, settings: PCLSettings, generator: torch.Generator) -> None:
+        super().__init__(inputs, classes, settings, generator)
         # Units with the same index are averaged later, so all classes start from one network.
-        self.first = nn.Parameter(self._linear(inputs, nodes).weight.detach().repeat(classes, 1, 1))
-        self.second = nn.Parameter(self._linear(nodes, 1).weight.detach().repeat(classes, 1))
-        self.widths = [inputs, *[hidden] * depth]
+        self.first = nn.Parameter(self._linear(inputs, settings.nodes).weight.detach().repeat(classes, 1, 1))
+        self.second = nn.Parameter(self._linear(settings.nodes, 1).weight.detach().repeat(classes, 1))
+        self.widths = [inputs, *[settings.hidden] * settings.depth]
         self.hidden = nn.ModuleList([self.hidden])  # from here on one stack of layers per task
-        while len(self.hidden) < tasks:
-            self.grow_branch()
 
     def grow(self, classes: int) -> None:
         """Start each new class from the mean of the earlier ones."""
@@ -73,12 +69,8 @@ class PCL(Branches):
     summary = "one-class networks; the softmax network of each task proposes a candidate"
     Settings = PCLSettings
     graph_safe = True
+    network_type = ClassNetworks
     network: ClassNetworks
-
-    def build(self, classes: int) -> ClassNetworks:
-        generator, settings = torch.Generator().manual_seed(self.seed), self.settings
-        shape = settings.hidden, settings.depth, max(self.tasks, 1), settings.nodes
-        return ClassNetworks(self.inputs, classes, *shape, generator)
 
     def trainable(self) -> list[nn.Parameter]:
         """All class networks; those of earlier classes do not change, since the loss does not depend on them."""

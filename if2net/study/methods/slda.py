@@ -6,13 +6,8 @@ from dataclasses import dataclass
 
 from if2net.decision.ridge import solve
 from if2net.errors import ConfigurationError
-from if2net.study.methods.common.statistical import (
-    Linear,
-    Statistical,
-    StatisticalSettings,
-    class_means,
-    within_covariance,
-)
+from if2net.study.methods.common.moments import class_means, within_covariance
+from if2net.study.methods.common.statistical import Linear, Statistical, StatisticalSettings
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,7 @@ from if2net.images.backbones.registry import values_of
 from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import ImageDataset, Scenario
-from if2net.study.pretraining.preparation import (
-    Device,
-    Folder,
-    Prepared,
-    backbone_path,
-    file_name,
-    images_of,
-    training_images,
-)
+from if2net.study.pretraining.preparation import Device, Folder, Prepared, backbone_path, images_of, training_images
 from if2net.study.pretraining.training import Recipe, held_out_classes, pretrain, recipe_for
 
 NAME = "held-out"
@@ -52,7 +44,7 @@ def prepare(scenario: Scenario, seed: int, folder: Folder, device: Device, show:
     images = images_of(scenario, folder)
     count = len(images.classes) - scenario.classes
     recipe = recipe_for(scenario.dataset, seed if chosen is None else _seed(chosen))
-    path = backbone_path(images, file_name(images.name, count, recipe.seed))
+    path = backbone_path(images, count, recipe.seed)
     with locked(path):  # a second process waits for the training instead of repeating it
         left_out = train(images, count, recipe, path, device=device, show=show)
     backbone = ",".join([str(path), *(word for word in options if not word.startswith(SEED))])

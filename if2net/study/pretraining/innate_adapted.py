@@ -21,15 +21,7 @@ from if2net.locks import locked
 from if2net.progress import Show
 from if2net.study.data import Scenario
 from if2net.study.pretraining.adaptation import Adaptation, adapt
-from if2net.study.pretraining.preparation import (
-    Device,
-    Folder,
-    Prepared,
-    backbone_path,
-    file_name,
-    images_of,
-    training_images,
-)
+from if2net.study.pretraining.preparation import Device, Folder, Prepared, backbone_path, images_of, training_images
 
 # The backbones of this kind, and the encoders that they are adapted from.
 NAMES = {f"{name}-adapted": name for name in INNATE}
@@ -52,7 +44,7 @@ def prepare(scenario: Scenario, seed: int, folder: Folder, device: Device, show:
         "adaptation": asdict(adaptation),
         "from": weights.HASHES[INNATE[NAMES[name]]],
     }
-    path = backbone_path(images, f"{name}-{side}-{file_name(images.name, len(first), seed)}")
+    path = backbone_path(images, len(first), seed, prefix=f"{name}-{side}-")
     left_out: dict[Path, str] = {}
     with locked(path):  # a second process waits for the training instead of repeating it
         if not path.exists():

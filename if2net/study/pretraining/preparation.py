@@ -47,9 +47,9 @@ def file_name(dataset: str, classes: int, seed: int) -> str:
     return f"{dataset.rpartition('/')[2].replace(':', '-')}-{classes}-{seed}.if2"
 
 
-def backbone_path(images: ImageDataset, name: str) -> Path:
+def backbone_path(images: ImageDataset, classes: int, seed: int, prefix: str = "") -> Path:
     """Return the path of a backbone in the cache. For a user's own folder, the name has a digest of its path."""
-    path = make_folder(cache_folder() / "backbones") / name
+    path = make_folder(cache_folder() / "backbones") / f"{prefix}{file_name(images.name, classes, seed)}"
     if not images.name.startswith(FOLDER):
         return path
     return path.with_stem(f"{path.stem}-{hashlib.sha256(images.name.encode()).hexdigest()[:8]}")

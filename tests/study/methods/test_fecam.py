@@ -6,7 +6,7 @@ from layers import counted
 from if2net.decision.symmetric import BLOCK
 from if2net.errors import NumericalError
 from if2net.study.data import load_dataset
-from if2net.study.methods.common.statistical import within_covariance
+from if2net.study.methods.common.moments import within_covariance
 from if2net.study.methods.fecam import FeCAM, correlation, mahalanobis, shrunk, whitening
 
 DIGITS = load_dataset("digits")

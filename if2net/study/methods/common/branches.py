@@ -28,6 +28,9 @@ class BranchesSettings(TrainerSettings):
 class BranchedNetwork(Network, ABC):
     """A network that gains one branch per task. Each head row reads the features of one branch."""
 
+    def __init__(self, inputs: int, classes: int, settings: BranchesSettings, generator: torch.Generator) -> None:
+        super().__init__(inputs, classes, settings.hidden, settings.depth, generator)
+
     @abstractmethod
     def grow_branch(self) -> None:
         """Add the branch of the next task."""
@@ -41,7 +44,14 @@ class Branches(Trainer):
     """Train one branch per task, and the head rows that belong to it."""
 
     Settings = BranchesSettings
+    network_type: type[BranchedNetwork]
     network: BranchedNetwork
+
+    def build(self, classes: int) -> BranchedNetwork:
+        network = self.network_type(self.inputs, classes, self.settings, torch.Generator().manual_seed(self.seed))
+        for _ in range(1, self.tasks):
+            network.grow_branch()
+        return network
 
     def begin(self, X: Tensor, y: Tensor) -> None:
         if self.tasks:
