@@ -362,6 +362,7 @@ def image_searches() -> str:
         "CIFAR, innate features beside": "cifar100@held-out,beside=innate-large",
         "CUB": "cub200@held-out",
         "CUB, innate features beside": "cub200@held-out,beside=innate-large",
+        "CUB, EfficientNet-Lite0": "cub200@efficientnet-lite0",
         "Dogs": "stanford-dogs@held-out",
         "Dogs, innate features beside": "stanford-dogs@held-out,beside=innate-large",
     }

@@ -110,19 +110,14 @@ def plans(
     return planned
 
 
-# Settings of committed results that are older than the searches: Tiny-ImageNet, and CUB with EfficientNet-Lite0.
+# Settings of committed results that are older than the searches: those of Tiny-ImageNet.
 EARLIER: dict[str, dict[str, Any]] = {
     "none": {"rate": 0.01, "epochs": 5},
     "joint": {"rate": 0.01, "epochs": 10},
-    "owm": {"classes": 1, "hidden": 400, "depth": 3, "epochs": 10}
-    | {"rate": 0.05, "hidden_alpha": 0.1, "hidden_decay": 0.1},
     "gem": {"rate": 0.01, "strength": 0.5},
     "fs-dgpm": {"rate": 0.05, "ascent": 0.05},
-    "bic": {"rate": 0.05, "epochs": 5},
     "ari": {"rate": 0.1, "epochs": 5},
-    "pcl": {"rate": 0.1, "sharing": 0.001},
     "rps-net": {"rate": 0.01, "rigidity": 1.0},
-    "logd": {"rate": 0.01, "epochs": 5},
     "il2m": {"rate": 0.01, "epochs": 5},
     "ncm": {"standardise": "auto"},
     "slda": {"standardise": "auto", "shrinkage": 0.0001},

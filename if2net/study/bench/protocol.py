@@ -24,8 +24,8 @@ PROTOCOLS: dict[str, tuple[str, ...]] = {
 }
 # A variant of aware in the ablations: the task selects the representation, and the prediction may be any class.
 AMONG_ALL = "among all classes"
-# Decimals of an accuracy: enough for test sets of a million samples, and short in files.
-DIGITS = 7
+# Decimals of an accuracy: enough for test sets of half a million samples, and short in files.
+DIGITS = 6
 
 
 def check_protocol(name: str) -> None:

@@ -13,7 +13,7 @@ from if2net.study.bench import metrics
 from if2net.study.bench.environment import Environment, environment
 from if2net.study.bench.loading import Loader
 from if2net.study.bench.protocol import PROTOCOLS
-from if2net.study.bench.results import write_json
+from if2net.study.bench.results import rounded, write_json
 from if2net.study.bench.settings import Setting, resolve
 from if2net.study.bench.stream import Plan, ShowStep, learn_stream
 from if2net.study.bench.workers import Job, results_of
@@ -38,12 +38,12 @@ class Trial:
 
     settings: dict[str, str] = field(default_factory=dict)
     acc: dict[str, float] = field(default_factory=dict)
-    seconds: float | None = None
+    seconds: float = 0.0
     error: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trial as a JSON object."""
-        outcome = {"error": self.error} if self.error else {**self.acc, "seconds": self.seconds}
+        outcome = {"error": self.error} if self.error else {**rounded(self.acc), "seconds": round(self.seconds, 3)}
         return {"settings": self.settings, **outcome}
 
 
