@@ -200,6 +200,20 @@ def innate_small() -> str:
     return markdown(["grey drawings", "on black", "widths", "blocks", *headings], rows)
 
 
+def innate_again() -> str:
+    """Held-back accuracy of the small network in the package and of the one that was trained again."""
+    best: dict[tuple[str, str], float] = {}
+    for row in lines("again"):
+        key = row["size"], row["data"]
+        best[key] = max(best.get(key, 0.0), row["accuracy"])
+    data = ("cifar100", "fashion-mnist")
+    rows = [
+        [name, *(f"{best[size, each]:.2f}" for each in data)]
+        for name, size in (("in the package", "small"), ("trained again", "small-again.if2"))
+    ]
+    return markdown(["small network", *(NAMES[each] for each in data)], rows)
+
+
 def innate_adaptation() -> str:
     """Held-back accuracy by the classes of the first task and the rate of the adaptation."""
     rows = [

@@ -8,7 +8,7 @@ every trial. The script is meant for a GPU, on which the networks compute in TF3
 
 usage: python results/innate_widths.py PICTURES DATA... [--sizes small large both] [--views 1 2] [--nodes 0 4352]
                                        [--device cuda] [--out FILE]
-PICTURES is the folder of `results/innate.py`.
+PICTURES is the folder of `results/innate.py`. A size may also be a file of `if2net innate train`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def features(size: str, X: np.ndarray, device: torch.device) -> Tensor:
     """Return the features of both views, pictures × 2 × features. The size "both" joins both networks."""
     if size == "both":
         return torch.cat([features(one, X, device) for one in ("small", "large")], dim=2)
-    return both_views(weights.shipped(size, device), X, device)
+    network = weights.read(size, device) if size.endswith(".if2") else weights.shipped(size, device)
+    return both_views(network, X, device)
 
 
 def both_views(network: Network, X: np.ndarray, device: torch.device) -> Tensor:

@@ -5,6 +5,7 @@ A table is between `<!-- table: NAME, by results/table.py -->` and `<!-- end of 
 usage: python results/table.py
 """
 
+import math
 import re
 from collections.abc import Callable
 from functools import cache
@@ -432,13 +433,20 @@ def novelty(kind: str) -> str:
 
 
 def novelty_weights() -> str:
-    """AUROC on the held-back pairs by the weight of the winner's score."""
+    """AUROC on the held-back pairs by the weight of the winner's score, beside the best compared score."""
     by_pair = content("results/novelty/pairs.json")["held back"]
-    rows = [[pair, *(f"{auroc:.4f}" for auroc in entry["weights"].values())] for pair, entry in by_pair.items()]
-    weights = next(iter(by_pair.values()))["weights"]
-    means = [fmean(entry["weights"][weight] for entry in by_pair.values()) for weight in weights]
-    rows.append(["mean", *(f"{mean:.4f}" for mean in means)])
-    return markdown(["known, unknown", *(f"weight {float(weight):g}" for weight in weights)], rows)
+    used, alone = str(0.5), str(math.inf)
+    rows, figures = [], []
+    for pair, entry in by_pair.items():
+        best = max(("max-softmax", "energy", "Mahalanobis"), key=lambda score: entry[score]["auroc"])
+        far = [entry["with far term"][weight] for weight in (used, alone)]
+        figures.append([*entry["weights"].values(), *far, entry[best]["auroc"]])
+        rows.append([pair, *(f"{auroc:.4f}" for auroc in figures[-1]), best])
+    rows.append(["mean", *(f"{fmean(column):.4f}" for column in zip(*figures, strict=True)), ""])
+    *weights, _ = next(iter(by_pair.values()))["weights"]
+    columns = [f"weight {float(weight):g}" for weight in weights]
+    columns += ["no distance", "0.5, far term", "no distance, far term", "best other score", "which"]
+    return markdown(["known, unknown", *columns], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -475,6 +483,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "innate-peers": innate_tables.innate_peers,
     "innate-imitation": innate_tables.innate_imitation,
     "innate-small": innate_tables.innate_small,
+    "innate-again": innate_tables.innate_again,
     "innate-flips": innate_tables.innate_flips,
     "innate-adaptation": innate_tables.innate_adaptation,
     "innate-nodes": innate_tables.innate_nodes,
