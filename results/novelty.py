@@ -8,7 +8,8 @@ scores come from that model. `auroc` is the probability that an unknown sample h
 the share of known samples with 0.01, 0.05 and 0.1.
 
 The pairs of `held back` are training samples only. The settings of the novelty were chosen on them. `weights` is the
-AUROC with other weights of the winner's score.
+AUROC with other weights of the winner's score; with `inf`, the distance does not count. `with far term` is the AUROC
+if samples that are farther from every class than 99 % of the known ones get a higher novelty.
 
 usage: python results/novelty.py --data DIR --images DIR [--out FILE]
 DIR of --data holds mnist/ and fashion-mnist/, DIR of --images CIFAR-10/, CIFAR-100/ and CUB-200-2011/, each with
@@ -19,8 +20,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
 from if2net import IF2Net
-from if2net.decision.novelty import WINNER
+from if2net.decision.novelty import WINNER, Novelty
 from if2net.decision.ridge import absolute_ridge
 from if2net.encoder.rowwise import RowwiseFactor
 from if2net.files import write_text
@@ -47,7 +48,8 @@ from if2net.study.methods.common.moments import class_means, within_covariance
 LEARNED, TESTED, PER_CLASS = 10_000, 5_000, 20
 SHARE = 0.05
 SHARES = (0.01, 0.05, 0.1)
-WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0, math.inf)
+FAR, FARTHEST = 0.5, 0.01  # the weight of the far term, and the share of known samples that it concerns
 
 Data = tuple[np.ndarray, np.ndarray]  # samples and labels
 Pair = tuple[Data, np.ndarray, np.ndarray]  # known samples to learn, and known and unknown ones to test with
@@ -93,7 +95,29 @@ COMPARED: dict[str, Callable[[IF2Net, Tensor], Tensor]] = {
 }
 
 
-def measure(pair: Pair, weights: Sequence[float] = (), **settings: Any) -> dict[str, Any]:
+def variants(novelty: Novelty, V: Tensor, scores: Tensor, target: np.ndarray) -> dict[str, dict[str, float]]:
+    """Return the AUROC with each weight of the winner's score, without and with the far term.
+
+    The term is max(f − q, 0)/σ for the squared Mahalanobis distance f to the nearest class mean. q and σ are those of
+    the known samples of the pair, which is more than a model knows.
+    """
+    u = novelty.times_root(V[:, novelty.features] - novelty.distance.mean.to(V.dtype)).double()
+    squares, z = u.square().sum(dim=1), novelty.times_sides(u)
+    of_distance, of_winner = novelty.scales
+    distances = novelty.distance.value(squares, z, novelty.times_shrinking) * of_distance
+    winners = scores.amax(dim=1).clamp(max=novelty.most) * of_winner / WINNER
+    f = squares + (novelty.distance.sides.square().sum(dim=1) - 2 * z).amin(dim=1)
+    known = f[target == 0]
+    far = FAR * (f - torch.quantile(known, 1 - FARTHEST)).clamp(min=0) / known.std()
+
+    def aurocs(term: Tensor | float) -> dict[str, float]:
+        forms = {w: (-winners if math.isinf(w) else distances - w * winners) + term for w in WEIGHTS}
+        return {str(weight): float(roc_auc_score(target, form.numpy())) for weight, form in forms.items()}
+
+    return {"weights": aurocs(0.0), "with far term": aurocs(far)}
+
+
+def measure(pair: Pair, variants_too: bool, **settings: Any) -> dict[str, Any]:
     (X, y), known, unknown = pair
     net = IF2Net(device="cpu", **settings).learn(X, y)
     novelty = _layer(net).novelty(RowwiseFactor)
@@ -110,11 +134,8 @@ def measure(pair: Pair, weights: Sequence[float] = (), **settings: Any) -> dict[
             "auroc": float(roc_auc_score(target, torch.cat([low, high]).numpy())),
             "false_accepts": float((high <= torch.quantile(low, 1 - SHARE)).double().mean()),
         }
-    for weight in weights:
-        of_distance, of_winner = novelty.scales
-        other = replace(novelty, scales=(of_distance, of_winner * weight / WINNER))
-        auroc = roc_auc_score(target, other(V, V @ _layer(net).beta).numpy())
-        report.setdefault("weights", {})[str(weight)] = float(auroc)
+    if variants_too:
+        report |= variants(novelty, V, V @ _layer(net).beta, target)
     parts = {"known": inside, "unknown": outside}
     values = {name: novelty(V, V @ _layer(net).beta) for name, V in parts.items()}
     report["rejected"] = {name: float((values[name] > novelty.limit(SHARE)).double().mean()) for name in values}
@@ -205,7 +226,7 @@ def main() -> None:
     arguments = parser.parse_args()
     report: dict[str, Any] = {"environment": environment("cpu"), "test": {}, "held back": {}}
     for kind, name, pair, settings in pairs(arguments.data, arguments.images):
-        report[kind][name] = measure(pair, WEIGHTS if kind == "held back" else (), **settings)
+        report[kind][name] = measure(pair, kind == "held back", **settings)
         print(kind, name, json.dumps(report[kind][name]), flush=True)
     arguments.out.parent.mkdir(exist_ok=True)
     write_text(arguments.out, json.dumps(report, indent=1) + "\n")
