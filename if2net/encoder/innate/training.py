@@ -82,7 +82,7 @@ def train(
     """Train a network to tell classes of drawings apart, and to predict the maps of a teacher if there is one.
 
     The same arguments on the same machine give the same bits, with the same number of threads on a CPU, and with the
-    same compile cache of torch on a GPU: the kernels that torch chooses round differently.
+    same compile cache of torch on a GPU: kernels that are compiled again may round differently.
 
     Parameters
     ----------
