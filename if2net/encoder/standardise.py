@@ -86,13 +86,11 @@ class Standardiser:
         return usual.to(self.scale.dtype)
 
     def __call__(self, X: Tensor) -> Tensor:
-        if self.does_nothing:
-            return X
         standardised = self.unclipped(X)
         return standardised if self.clip == float("inf") else standardised.clamp(-self.clip, self.clip)
 
     def unclipped(self, X: Tensor) -> Tensor:
-        return (_evened(X, self.power) - self.mean) / self.scale
+        return X if self.does_nothing else (_evened(X, self.power) - self.mean) / self.scale
 
 
 def _mean(function: Callable[[Tensor], Tensor], X: Tensor, weights: Tensor | None) -> Tensor:

@@ -6,6 +6,7 @@ import pytest
 
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.bench.loading import Loader
+from if2net.study.bench.protocol import DIGITS
 from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, parse_grid, proposals, search
 from if2net.study.bench.settings import from_command_line
 from if2net.study.data import parse_scenario
@@ -59,7 +60,7 @@ def test_the_best_has_the_highest_accuracy(loader, tmp_path):
     assert {"date", "commit", "processor", "device"} <= set(written["environment"])
     assert (written["seed"], written["best"]) == (SEARCH_SEED, finished.best)
     assert written["fixed"] == [[None, "width", "60"]]
-    assert written["tried"][0]["acc"] == first
+    assert written["tried"][0]["acc"] == round(first, DIGITS)
 
 
 def test_the_search_never_uses_test_data(digits):
