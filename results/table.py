@@ -442,11 +442,12 @@ def novelty_weights() -> str:
         far = [entry["with far term"][weight] for weight in (used, alone)]
         figures.append([*entry["weights"].values(), *far, entry[best]["auroc"]])
         rows.append([pair, *(f"{auroc:.4f}" for auroc in figures[-1]), best])
-    rows.append(["mean", *(f"{fmean(column):.4f}" for column in zip(*figures, strict=True)), ""])
+    *columns, _ = zip(*figures, strict=True)  # not the mean over different scores
+    rows.append(["mean", *(f"{fmean(column):.4f}" for column in columns), "", ""])
     *weights, _ = next(iter(by_pair.values()))["weights"]
-    columns = [f"weight {float(weight):g}" for weight in weights]
-    columns += ["no distance", "0.5, far term", "no distance, far term", "best other score", "which"]
-    return markdown(["known, unknown", *columns], rows)
+    headings = [f"weight {float(weight):g}" for weight in weights]
+    headings += ["no distance", "0.5, far term", "no distance, far term", "best other score", "which"]
+    return markdown(["known, unknown", *headings], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

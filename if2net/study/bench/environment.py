@@ -45,15 +45,17 @@ def processor() -> str:
 
 @cache
 def _commit(root: Path) -> str | None:
-    """Return the commit of a checkout, with -dirty after changes.
+    """Return the commit of a checkout, with -dirty after changes to the code. Results and docs do not count.
 
     Without a checkout it is the value of the environment variable IF2NET_COMMIT, or None. A process asks git once: a
     later commit does not change code that is imported already.
     """
     if not (root / ".git").exists():
         return os.environ.get("IF2NET_COMMIT")
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    git = ["git", "-C", str(root)]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "*.py", "*.toml"], check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return None
+    return f"{head}-dirty" if changed else head

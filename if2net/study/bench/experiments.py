@@ -157,9 +157,9 @@ def _mnist_parts() -> tuple[Part, ...]:
 def _image_parts(
     *scenarios: str, methods: tuple[str, ...], memory: int, own: Given | None = None
 ) -> tuple[Part, ...]:
-    """Return agnostic parts on features of a backbone that has not seen the classes: the paper's protocol for images.
+    """Return agnostic parts on features of a backbone, with the memory of the paper.
 
-    The memory is the paper's.
+    With `@held-out`, the backbone has not seen the classes. That is the paper's protocol for images.
     """
     everyone = (*BOUNDS, *methods, *PEERS, "if2net")
     parts = []

@@ -2,6 +2,7 @@ import json
 import math
 import os
 import platform
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -233,6 +234,18 @@ def test_the_environment_has_the_date_and_in_a_checkout_the_commit():
     assert len(facts["date"]) == len("2026-01-31")
     if (Path(__file__).parents[3] / ".git").exists():
         assert len(facts["commit"].removesuffix("-dirty")) == 40
+
+
+@pytest.mark.parametrize(("changed", "dirty"), [("results.json", False), ("code.py", True)])
+def test_only_changed_code_makes_a_commit_dirty(changed, dirty, tmp_path, monkeypatch):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=tester", "-c", "user.email=tester@example.org"]
+    for name in ("results.json", "code.py"):
+        (tmp_path / name).write_text("1")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *command], check=True)
+    (tmp_path / changed).write_text("2")
+    monkeypatch.setattr("if2net.study.bench.environment.__file__", str(tmp_path / "1/2/3/environment.py"))
+    assert environment("cpu")["commit"].endswith("-dirty") == dirty
 
 
 @pytest.fixture
