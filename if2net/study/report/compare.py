@@ -12,10 +12,13 @@ from rich.table import Table
 
 from if2net.errors import ConfigurationError
 from if2net.study.bench.display import ACC, BWT, FWT, Metric
+from if2net.study.bench.protocol import DIGITS
 from if2net.study.bench.results import Results, Run
 from if2net.study.report.gather import Section
 
 CONFIDENCE = 0.95
+# Accuracies in files are rounded, and results of other versions may have more decimals.
+ROUNDING = 10**-DIGITS
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Difference:
     def verdict(self) -> str:
         if self.half_width is None:
             return "cannot say"
-        if self.mean == self.half_width == 0:
+        if max(abs(self.mean), self.half_width) < ROUNDING:
             return "the same"
         if abs(self.mean) <= self.half_width:
             return "within the spread"

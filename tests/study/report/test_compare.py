@@ -60,6 +60,11 @@ def test_equal_results_are_the_same(with_accuracies):
     assert {entry.verdict for entry in compare(with_accuracies(FIRST), with_accuracies(FIRST))} == {"the same"}
 
 
+def test_results_that_differ_by_rounding_are_the_same(with_accuracies):
+    rounded = [accuracy + 1e-7 * (1 + place) for place, accuracy in enumerate(FIRST)]
+    assert {entry.verdict for entry in compare(with_accuracies(FIRST), with_accuracies(rounded))} == {"the same"}
+
+
 def test_without_any_spread_every_difference_is_beyond_it(with_accuracies):
     found = accuracy(with_accuracies([0.5, 0.5]), with_accuracies([0.6, 0.6], seeds=[5, 6]))
     assert (found.verdict, found.half_width) == ("better", 0.0)
