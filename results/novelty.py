@@ -117,7 +117,7 @@ def variants(novelty: Novelty, V: Tensor, scores: Tensor, target: np.ndarray) ->
     return {"weights": aurocs(0.0), "with far term": aurocs(far)}
 
 
-def measure(pair: Pair, variants_too: bool, **settings: Any) -> dict[str, Any]:
+def measure(pair: Pair, with_variants: bool, **settings: Any) -> dict[str, Any]:
     (X, y), known, unknown = pair
     net = IF2Net(device="cpu", **settings).learn(X, y)
     novelty = _layer(net).novelty(RowwiseFactor)
@@ -134,7 +134,7 @@ def measure(pair: Pair, variants_too: bool, **settings: Any) -> dict[str, Any]:
             "auroc": float(roc_auc_score(target, torch.cat([low, high]).numpy())),
             "false_accepts": float((high <= torch.quantile(low, 1 - SHARE)).double().mean()),
         }
-    if variants_too:
+    if with_variants:
         report |= variants(novelty, V, V @ _layer(net).beta, target)
     parts = {"known": inside, "unknown": outside}
     values = {name: novelty(V, V @ _layer(net).beta) for name, V in parts.items()}
