@@ -454,7 +454,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         return rows if shape is None else rows.reshape(-1, *shape)
 
 
-# A model, as the functions of other modules take it.
+# The models that functions of other modules accept.
 Model = IF2NetClassifier | IF2Net
 
 

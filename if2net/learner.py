@@ -723,7 +723,7 @@ class IF2Net:
         self._replace(rest, decision=decision)
 
     def forget_class(self, name: Any) -> IF2Net:
-        """Remove a class without its samples, whose scatter stays; see `IF2NetClassifier.forget_class`.
+        """Remove a class without its samples. Their scatter stays, as `IF2NetClassifier.forget_class` explains.
 
         Parameters
         ----------

@@ -15,6 +15,8 @@ import torch
 from if2net.version import __version__
 
 Environment = dict[str, str | int | None]  # None: not known
+# What git compares: all files but results and documentation.
+CODE = (".", ":!*.json", ":!*.jsonl", ":!*.md", ":!*.svg")
 
 
 def environment(device: str) -> Environment:
@@ -45,7 +47,7 @@ def processor() -> str:
 
 @cache
 def _commit(root: Path) -> str | None:
-    """Return the commit of a checkout, with -dirty after changes to the code. Results and docs do not count.
+    """Return the commit of a checkout, with -dirty after changes. Those of results and documentation do not count.
 
     Without a checkout it is the value of the environment variable IF2NET_COMMIT, or None. A process asks git once: a
     later commit does not change code that is imported already.
@@ -55,7 +57,7 @@ def _commit(root: Path) -> str | None:
     git = ["git", "-C", str(root)]
     try:
         head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "*.py", "*.toml"], check=False).returncode
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", *CODE], check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return None
     return f"{head}-dirty" if changed else head
