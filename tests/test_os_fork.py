@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
 from processes import execute
+from waiting import until
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
 
@@ -104,11 +104,8 @@ def app(environment, start_response):
     options = ["--preload", "--workers", "2", "--bind", "127.0.0.1:0", "--config", "settings.py"]
     server = subprocess.Popen([sys.executable, "-m", "gunicorn", *options, "service:app"], cwd=tmp_path)
     try:
-        end = time.monotonic() + 120
-        while not address.exists() or not address.read_text():
-            assert server.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until(lambda: server.poll() is not None or (address.exists() and address.read_text()))
+        assert server.poll() is None
         for _ in range(4):
             with urllib.request.urlopen(f"http://127.0.0.1:{address.read_text()}/", timeout=120) as answer:
                 assert float(answer.read()) == 1.0

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
+from waiting import until
 
 from if2net.cli import app
 from if2net.errors import InputError, InUseError, OutputError
@@ -109,12 +110,8 @@ def test_features_leave_the_log_after_two_snapshots(model, served, three_classes
     X, y = three_classes(30, seed=1)
     with served(model, keep_seconds=0, snapshot_seconds=0.1) as client:
         learn(client, X, y, "a")
-        deadline = threading.Event()
-        for _ in range(100):
-            if X[0].astype(float).tobytes() not in log_content(model):
-                break
-            deadline.wait(0.1)
-        assert X[0].astype(float).tobytes() not in log_content(model)
+        # Read between two snapshots: a snapshot moves content from one file of the log to the other.
+        until(lambda: X[0].astype(float).tobytes() not in client.service.call(lambda: log_content(model)).result())
         assert learn(client, X, y, "a").json()["version"] == 1
         assert client.post("/v1/undo").status_code == 409
 
@@ -343,8 +340,7 @@ def test_a_snapshot_that_cannot_be_written_is_written_later(model, served, three
 
         monkeypatch.setattr(IF2Net, "save", fail)
         learn(client, X, y)
-        threading.Event().wait(1.5)
-        assert "A snapshot could not be written" in caplog.text
+        until(lambda: "A snapshot could not be written" in caplog.text)
         assert client.post("/v1/predict", json={"rows": X[:1].tolist()}).status_code == 200
         monkeypatch.undo()
     assert IF2Net.load(model, "cpu").samples == 90
@@ -401,10 +397,7 @@ def test_a_reader_follows_the_model(model, served, three_classes):
             learn(client, *three_classes(30, seed=1))
             assert learn(reader, *three_classes(3, seed=2)).status_code == 403
             client.get("/v1/model")
-            for _ in range(100):
-                if reader.get("/v1/classes").json()["version"] == 1:
-                    break
-                threading.Event().wait(0.1)
+            until(lambda: reader.get("/v1/classes").json()["version"] == 1)
             assert sum(counts(reader).values()) == 90
         assert reader.get("/v1/model").status_code == 200
         predictions = reader.post("/v1/predict", json={"rows": three_classes(3)[0].tolist(), "unknown": 0.05})
@@ -415,11 +408,7 @@ def test_keys_are_forgotten_after_their_time(model, served, three_classes):
     X, y = three_classes(30, seed=1)
     with served(model, key_days=0, keep_seconds=0, snapshot_seconds=0.1) as client:
         learn(client, X, y, "a")
-        for _ in range(100):
-            if not client.get("/v1/changes").json():
-                break
-            threading.Event().wait(0.1)
-        assert client.get("/v1/changes").json() == []
+        until(lambda: client.get("/v1/changes").json() == [])
         assert client.get("/v1/classes").json()["version"] == 1
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from processes import forked
+from waiting import until
 
 from if2net.study.bench import workers
 from if2net.study.bench.loading import Loader
@@ -30,13 +31,6 @@ def alive(pid):
     except FileNotFoundError:
         return False
     return state != "Z"  # a zombie has ended
-
-
-def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
