@@ -69,7 +69,7 @@ def train(
     """Train an innate encoder on drawings and write its weights.
 
     The small network also learns to predict the maps of the large one, which is part of the package. The same command
-    on the same machine gives the same weights, as long as torch keeps its compile cache. The defaults are for a
+    on the same machine gives the same weights; on a CPU, with the same number of threads. The defaults are for a
     GPU; a CPU takes many hours.
     """
     from if2net.config import resolve_device

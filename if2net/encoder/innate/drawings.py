@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from if2net.encoder.innate.compiling import repeatable
 from if2net.errors import ConfigurationError
 
 _MASK = 0xFFFFFFFF
@@ -103,7 +104,7 @@ class Drawings:
         self.seed, self.recipe = seed, recipe or Recipe()
         # Compiled as one, the hash of a drawing would be computed again for each of its pixels.
         steps: tuple[Any, ...] = (_choose, _render, _develop)
-        self._steps = tuple(torch.compile(step) for step in steps) if compiled else steps
+        self._steps = tuple(map(repeatable, steps)) if compiled else steps
 
     def pick(self, numbers: Tensor, classes: int) -> Tensor:
         """Return the class of each drawing in an endless stream of drawings of classes 0 to `classes` - 1."""

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from if2net.encoder.innate.compiling import repeatable
 from if2net.encoder.innate.drawings import Drawings
 from if2net.encoder.innate.network import Network, Plan
 from if2net.errors import ConfigurationError, unknown
@@ -81,8 +82,7 @@ def train(
 ) -> Network:
     """Train a network to tell classes of drawings apart, and to predict the maps of a teacher if there is one.
 
-    The same arguments on the same machine give the same bits, with the same number of threads on a CPU, and with the
-    same compile cache of torch on a GPU: kernels that are compiled again may round differently.
+    The same arguments on the same machine give the same bits; on a CPU, with the same number of threads.
 
     Parameters
     ----------
@@ -170,11 +170,11 @@ class _Trainer:
         teacher: Network | None = None,
     ) -> None:
         self.course, self.drawings, self.device = course, drawings, device
-        compiled: Callable[..., Any] = torch.compile if device.type == "cuda" else lambda function: function
-        self.model: Callable[[Tensor, Tensor, list[Tensor]], Tensor] = compiled(model)
+        prepared = repeatable if device.type == "cuda" else lambda function: function
+        self.model: Callable[[Tensor, Tensor, list[Tensor]], Tensor] = prepared(model)
         self.teach: Callable[[Tensor], list[Tensor]] = lambda pictures: []
         if teacher:
-            self.teach = compiled(partial(_taught, teacher))
+            self.teach = prepared(partial(_taught, teacher))
         self.parameters = list(model.parameters())
         self.weights = [parameter.data for parameter in self.parameters]
         self.speed = [torch.zeros_like(weights) for weights in self.weights]

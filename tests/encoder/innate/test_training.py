@@ -1,10 +1,13 @@
 """Training depends on its arguments alone, and learns."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+import if2net
+from if2net.encoder.innate.compiling import OPTIONS, repeatable
 from if2net.encoder.innate.drawings import Drawings
 from if2net.encoder.innate.training import SIZES, Course, _Classifier, _Trainer, plan_and_course, train
 from if2net.errors import ConfigurationError
@@ -91,3 +94,18 @@ def test_sizes_have_a_plan_and_a_course():
         plan_and_course("smal")
     with pytest.raises(ConfigurationError, match="1 or more"):
         Course(steps=0)
+
+
+def test_the_compiler_knows_the_options_and_chooses_no_kernel_by_timing():
+    config = torch._inductor.config
+    assert config.triton.autotune_pointwise, "the default has changed; the option may be superfluous"
+    with config.patch(OPTIONS):
+        assert config.deterministic
+        assert not config.triton.autotune_pointwise
+    assert repeatable(torch.sin) is not torch.sin  # an unknown option is an error here
+
+
+def test_nothing_else_in_the_package_is_compiled():
+    folder = Path(if2net.__file__).parent
+    calling = [path.name for path in folder.rglob("*.py") if "torch.compile" in path.read_text(encoding="utf-8")]
+    assert calling == ["compiling.py"]
