@@ -25,6 +25,8 @@ from if2net.tensor_specs import TensorSpec, TensorSpecs
 INNATE = {"innate": "small", "innate-large": "large"}
 # The largest values of pictures: of fractions, and of whole numbers of 4, 8, 12 and 16 bits.
 FULL_SCALES = (1, 16, 255, 4095, 65535)
+# Only pictures of these scales may have fractions. Others would be taken for much darker ones.
+SCALES_OF_FRACTIONS = (1, 255)
 # Pictures with a side outside these bounds are resized to that of the drawings.
 SIDES, SIDE = (24, 48), 32
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
@@ -128,8 +130,14 @@ class InnateEncoder:
                 f"These pictures have values from {lowest:g} to {highest:g}; scale them to values from 0 to 1, or "
                 "give whole numbers from 0 to 255. Give other data as rows, with X.reshape(len(X), -1)."
             )
+        full = next(scale for scale in FULL_SCALES if highest <= scale)
+        if full not in SCALES_OF_FRACTIONS and bool((X.round() != X).any()):
+            raise InputError(
+                f"These pictures have fractions, and values up to {highest:g}. Scale or clip them to values from 0 "
+                "to 1 or from 0 to 255, or give whole numbers."
+            )
         self.config.check_memory(X.dtype, X.device)
-        self.full = X.new_tensor([next(scale for scale in FULL_SCALES if highest <= scale)])
+        self.full = X.new_tensor([full])
         if self.config.nodes:
             self.nodes = RandomNodes.draw(self.config.features, self.config.nodes).to(X.device)
 

@@ -24,11 +24,10 @@ def test_the_weights_in_the_package_have_the_right_hash_and_width(size):
 
 
 def test_a_representation_does_not_depend_on_the_scale_of_the_values(pictures):
-    expected = started(pictures).encode(pictures, [])
     for full in (16, 255, 65535):
-        torch.testing.assert_close(
-            started(pictures * full).encode(pictures * full, []), expected, rtol=1e-3, atol=1e-3
-        )
+        whole = (pictures * full).round()
+        expected = started(whole / full).encode(whole / full, [])
+        torch.testing.assert_close(started(whole).encode(whole, []), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_a_picture_and_its_mirror_image_have_the_same_representation(pictures):
@@ -72,6 +71,13 @@ def test_pictures_of_any_size_can_be_encoded(shape):
 def test_first_pictures_of_unknown_scale_are_refused(values):
     with pytest.raises(InputError, match="scale them"):
         started(torch.linspace(*values, 784)[None])
+
+
+@pytest.mark.parametrize("highest", [1.0001, 12.5, 300.5])
+def test_fractions_that_are_neither_up_to_1_nor_up_to_255_are_refused(highest):
+    with pytest.raises(InputError, match=f"fractions, and values up to {highest:g}. Scale or clip them"):
+        started(torch.linspace(0, highest, 784)[None])
+    assert float(started(torch.linspace(0, 200.5, 784)[None]).full) == 255
 
 
 def test_later_pictures_of_another_scale_are_refused(pictures):
