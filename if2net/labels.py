@@ -95,7 +95,10 @@ class Labels:
                     f"Both learners have a class {label!r}, but it is not the same class: one of them was renamed. "
                     "Rename the class in one of the learners before merging."
                 )
-            here[names.get(number, label)] = number
+            name = names.get(number, label)
+            if name not in self.renamed and label not in other.renamed:
+                check([name, label])  # 1, True and the text "1.0" have the same hash
+            here[name] = number
         check([*self.known, *here])
         known = set(self.known)
         more = {label: here[label] for label in sorted(here) if label not in known}

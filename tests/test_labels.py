@@ -97,6 +97,13 @@ def test_classes_of_two_learners_are_the_same_if_their_first_names_are():
         renamed.joined(Labels(["barn owl"]))
 
 
+@pytest.mark.parametrize(("here", "there"), [([0, 1], [False, True]), ([True], [1]), ([1], ["1.0"]), (["0.0"], [0])])
+def test_labels_of_another_kind_with_the_same_hash_are_not_joined(here, there):
+    assert Labels(here).hashes[-1] == Labels(there).hashes[-1]
+    with pytest.raises(InputError, match="cannot be mixed"):
+        Labels(here).joined(Labels(there))
+
+
 def test_classes_of_another_kind_are_joined_where_renaming_tells_what_they_are():
     renamed = Labels([0, 1]).rename({0: "owl", 1: "jay"})
     assert renamed.joined(Labels([1]))[1].tolist() == [1]
