@@ -50,7 +50,7 @@ def draw_scores(
     """Draw scores like those of the held-out samples, with their classes and their squared distances, of mean 1.
 
     `beside` has further columns, which come after those of β. They vary with the scores, and as much more or less
-    for each class as the scores do.
+    for each class as the scores do. The draws depend on the order of the classes (see `order_for_draws`).
     """
     both, counts = beta if beside is None else torch.cat([beta, beside], dim=1), held.weights
     share = (counts / counts.sum()).unsqueeze(1)
@@ -60,7 +60,8 @@ def draw_scores(
     # Of the nameless samples, G has the scatter, which is part of the spread.
     spread = (second - (means * share).T @ means) * (held.weight / (held.weight + held.nameless_weight))
     values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
-    root = vectors * values.clamp(min=0).sqrt()
+    # The symmetric root: eigenvectors of equal eigenvalues would change with the rounding.
+    root = vectors * values.clamp(min=0).sqrt() @ vectors.T
     decided = means[:, : beta.shape[1]].abs().clamp(max=1)
     undecided = decided * (1 - decided) + STRAY_FLOOR
     factors = (undecided / (share * undecided).sum(dim=0)).sqrt()

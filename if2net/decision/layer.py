@@ -227,9 +227,17 @@ class DecisionLayer(ABC):
 
     def _fit_temperature(self) -> float:
         """Fit the temperature with β as it is: the gradient rules have no other."""
-        if self.held.samples and self.held.width == self.width:
-            return temperature(self.beta, self.reweighted(self.held))
-        return temperature(self.beta, self.reweighted(self.total))
+        part = self.held if self.held.samples and self.held.width == self.width else self.total
+        order = self.order_for_draws()
+        return temperature(self.beta[:, order], self.reweighted(part).in_order(order))
+
+    def order_for_draws(self) -> Tensor:
+        """Return the columns in the order of the hashes of their labels.
+
+        Random draws for one column after the other then do not depend on the order in which the classes came.
+        """
+        numbers = self.class_hashes() if self.class_hashes else np.arange(self.classes)
+        return torch.from_numpy(np.argsort(numbers)).to(self.device)
 
     def _changed(self) -> None:
         """Drop the values derived from the former statistics."""

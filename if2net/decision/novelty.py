@@ -36,7 +36,7 @@ from torch import Tensor
 
 from if2net.decision.calibration import draw_scores
 from if2net.decision.ridge import ROUNDINGS, absolute_ridge, mean_diagonal, rounding, solve
-from if2net.decision.ridge_choice import ENOUGH_HELD_OUT
+from if2net.decision.ridge_choice import ENOUGH_HELD_OUT, is_enough
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky, symmetric_product, with_outer
 from if2net.errors import InputError, NumericalError
@@ -132,7 +132,7 @@ class Novelty:
         resemble the held-out ones, which took no part in the distance and the β. Without enough held-out samples,
         they only give the standard deviations. `product` prepares V ↦ VB for a matrix B.
         """
-        enough = held.weight >= ENOUGH_HELD_OUT and held.samples < total.samples
+        enough = is_enough(held) and held.samples < total.samples
         fitting, like = (total.without(held), held) if enough else (total, total)
         Q, weight = fitting.Q[:, fitting.weights > 0], WINNER
         try:

@@ -42,6 +42,8 @@ SLACK = 1.025
 SHARE_OF_BEST = 1 / 3
 # With fewer held-out samples than this the default is taken.
 ENOUGH_HELD_OUT = 10
+# The error of β = 0, ‖Y‖²/n.
+ERROR_OF_ZERO = 1.0
 # A path covers this many decades on either side of its centre.
 REACH = 1.5
 # Golden-section and bisection steps, which find a ridge to five digits.
@@ -56,11 +58,13 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     """Return the smallest ridge whose β, solved without the held-out samples, fits them nearly as well as the best.
 
     The search looks at the path around one centre, and goes on from the end of that path while the end is best. It
-    always starts at the same centre, so the choice is a function of the statistics alone. Then it goes down from the
-    best ridge to where the error exceeds the slack. The choice is continuous up to the accuracy of the paths, so
-    rounding hardly moves it.
+    always starts at the same centre, so the choice is a function of the statistics alone. A minimum above the error
+    of β = 0 does not count, since larger ridges come closer to it: such minima at small ridges are rounding, where
+    the held-out samples have features that no other sample has. Then the search goes down from the best ridge to
+    where the error exceeds the slack. The choice is continuous up to the accuracy of the paths, so rounding hardly
+    moves it.
     """
-    if held.weight < ENOUGH_HELD_OUT or fitting.samples == 0:
+    if not is_enough(held) or fitting.samples == 0:
         return max(DEFAULT_RIDGE, smallest_ridge(fitting.G, fitting.features))
     lowest, highest = math.log10(smallest_ridge(fitting.G, fitting.features)), math.log10(LARGEST_RIDGE)
     centre, seen = max(FIRST_CENTRE, lowest), set[float]()
@@ -73,11 +77,19 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
             continue
         first, last = max(centre - REACH, lowest), min(centre + REACH, highest)
         best = min((min(first + step / 2, last) for step in range(2 * math.ceil(last - first) + 1)), key=error)
-        if abs(best - centre) < REACH or best in seen:
-            best = golden_section(error, max(best - 0.5, first), min(best + 0.5, last), STEPS_OF_SEARCH)
+        if abs(best - centre) >= REACH and best not in seen:
+            centre = best
+            continue
+        best = golden_section(error, max(best - 0.5, first), min(best + 0.5, last), STEPS_OF_SEARCH)
+        if error(best) < ERROR_OF_ZERO or max(seen) + REACH > highest:
             return 10.0 ** _smallest_good(error, best, first, slack * error(best), fitting, held)
-        centre = best
+        centre = max(seen) + REACH
     return DEFAULT_RIDGE
+
+
+def is_enough(held: Statistics) -> bool:
+    """Return whether the held-out samples are enough. Fifty weights of 0.2 are, however their sum is rounded."""
+    return held.weight > ENOUGH_HELD_OUT - 1e-6
 
 
 def choose_wide_ridge(fitting: Statistics, held: Statistics, G: Tensor) -> float:

@@ -210,6 +210,12 @@ class Statistics:
         """Return the statistics with other targets than one-hot labels: row k of `targets` for class k."""
         return self._derived(self.G, self.Q @ targets.to(self._Q), self.features)
 
+    def in_order(self, columns: Tensor) -> Statistics:
+        """Return the statistics with the classes in another order."""
+        result = self._derived(self.G, self.Q[:, columns], self.features)
+        result.counts, result.weights = self.counts[columns], self.weights[columns]
+        return result
+
     def reweighted(self, weights: Tensor) -> Statistics:
         """Return the statistics with other shares of the classes: the weight n_c of each is multiplied by a factor.
 

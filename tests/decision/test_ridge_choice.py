@@ -1,9 +1,11 @@
 """The choice of the ridge on held-out statistics, and the paths of errors that it uses."""
 
+import numpy as np
 import pytest
 import torch
 from layers import counted
 
+from if2net import IF2NetClassifier
 from if2net.decision.ridge import absolute_ridge, check_ridge, solve
 from if2net.decision.ridge_choice import (
     DEFAULT_RIDGE,
@@ -69,6 +71,20 @@ def test_the_chosen_ridge_fits_held_out_samples_nearly_as_well_as_the_best(task)
         return held_out_error(fitting, held, absolute_ridge(fitting.G, ridge))
 
     assert error(choose_ridge(fitting, held)) <= 1.01 * SLACK * min(error(10.0**decade) for decade in range(-8, 3))
+
+
+@pytest.mark.parametrize("seed", [0, 3, 120])
+def test_rounding_does_not_flip_the_ridge_where_whole_categories_are_held_out(seed):
+    """Equal samples are held out together, so no fit tells anything about them, and small ridges fit rounding."""
+    random = np.random.default_rng(seed)
+    y, means = random.integers(0, 2, 1500), random.normal(size=(2, 40))
+    X = np.eye(40)[(means[y] + random.normal(size=(1500, 40))).argmax(axis=1)]
+    once = IF2NetClassifier(random_state=0, device="cpu").partial_fit(X, y)
+    split = once.fork()
+    for part in np.array_split(np.arange(1500), 10):
+        split.partial_fit(X[part], y[part])
+    assert split.learner_.decision.ridge == pytest.approx(once.learner_.decision.ridge, rel=1e-3)
+    np.testing.assert_allclose(split.decision_function(X), once.decision_function(X), atol=1e-3)
 
 
 def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(task):

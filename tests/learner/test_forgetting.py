@@ -120,15 +120,24 @@ def two_classes(scale, first):
     return scale * (random.normal(size=(200, 10)) + 3 * np.eye(10)[y]), y
 
 
+def test_forgetting_bit_by_bit_is_refused_where_forgetting_at_once_is():
+    X, y = two_classes(100.0, 2)
+    learner = IF2Net(**UNSCALED).learn(*two_classes(1.0, 0)).learn(X, y)
+    learner.forget(X[:150], y[:150]).forget(X[150:199], y[150:199])
+    with pytest.raises(InputError, match="lost in rounding"):
+        learner.forget(X[199:], y[199:])
+
+
 @pytest.mark.parametrize(
     "settings", [UNSCALED, {"device": "cpu", "width": 200, "standardise": "none"}], ids=["unscaled", "wide"]
 )
-def test_forgetting_is_refused_where_the_rest_would_be_lost_in_rounding(settings):
-    learner = IF2Net(**settings).learn(*two_classes(1.0, 0)).learn(*two_classes(1e4, 2))
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_forgetting_is_refused_where_the_rest_would_be_lost_in_rounding(settings, scale):
+    learner = IF2Net(**settings).learn(*two_classes(1.0, 0)).learn(*two_classes(scale, 2))
     G, X = learner.decision.total.G.clone(), two_classes(1.0, 0)[0]
     scores = learner.scores(X)
     with pytest.raises(InputError, match="lost in rounding"):
-        learner.forget(*two_classes(1e4, 2))
+        learner.forget(*two_classes(scale, 2))
     assert torch.equal(learner.decision.total.G.tril(), G.tril())
     assert torch.equal(learner.scores(X), scores)
     assert learner.classes.tolist() == [0, 1, 2, 3]

@@ -128,6 +128,17 @@ def test_order_merging_and_forgetting_do_not_change_the_novelty(learner, halves)
         assert again._with_novelty()[1].limit(0.05) == pytest.approx(limit, rel=1e-6)
 
 
+def test_the_order_of_the_classes_does_not_change_probabilities_or_novelty(learner, halves):
+    X, y, known, _, unknown = halves
+    samples, other = np.concatenate([known, unknown]), learner.fork()
+    for label in (3, 0, 4, 1, 2):
+        other.learn(X[y == label], y[y == label])
+    assert other.labels.known != learner.labels.known
+    np.testing.assert_allclose(other.probabilities(samples), learner.probabilities(samples), atol=1e-9)
+    np.testing.assert_allclose(other.novelty(samples), learner.novelty(samples), atol=1e-6)
+    assert list(other.predict(samples, unknown=0.05)) == list(learner.predict(samples, unknown=0.05))
+
+
 def test_a_class_is_no_longer_novel_when_it_has_been_learned(learner, halves, digits):
     X, y = digits
     again = learner.fork().learn(*halves[:2])

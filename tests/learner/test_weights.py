@@ -48,6 +48,20 @@ def test_the_chosen_ridge_is_that_of_repeated_samples(new_learner, digits, weigh
     assert weighted.decision.ridge == pytest.approx(new_learner(**SETTINGS).learn(*repeated).decision.ridge, rel=1e-4)
 
 
+def test_the_rounding_of_a_sum_of_weights_does_not_decide_whether_enough_is_held_out():
+    random = np.random.default_rng(1)
+    X = random.normal(size=(313, 6))
+    y = (X[:, 0] > 0) + 2 * (X[:, 1] > 0)
+    once = IF2Net(width=100, device="cpu").learn(X, y, sample_weight=np.full(313, 0.2))
+    weights = np.full(313, 0.2 * 10 / once.decision.held.weight)  # together exactly enough, up to rounding
+    once = IF2Net(width=100, device="cpu").learn(X, y, sample_weight=weights)
+    split = once.fork()
+    for part in np.array_split(np.arange(313), 7):
+        split.learn(X[part], y[part], sample_weight=weights[part])
+    assert once.decision.held.weight == pytest.approx(10, rel=1e-12)
+    assert split.decision.ridge == pytest.approx(once.decision.ridge, rel=1e-2) != 1e-3
+
+
 def test_order_split_merge_and_forgetting_are_exact_with_weights(new_learner, digits):
     X, y = (part[:500] for part in digits)
     weights = np.random.default_rng(0).exponential(size=500)
