@@ -45,7 +45,7 @@ PAPER = paper_figures("table-mnist")
 AWARE, ONE, MIXED = "aware: given the task", "transductive, one task per batch", "transductive, tasks mixed"
 # Each row: the method as printed, its protocol, its folder, and the method (with its variant) in the results.
 PROTOCOLS = [
-    ("IF2Net, default", "agnostic", "learner/{}-agnostic", "if2net"),
+    ("IF2Net, wide layer", "agnostic", "learner/{}-agnostic", "if2net"),
     ("the paper's gradient rule", "agnostic", "searched/{}-agnostic-gradient", "if2net"),
     ("IF2Net-EWC", "agnostic", "searched/{}-agnostic-ewc", "if2net"),
     ("IF2Net, the paper's layers", AWARE, "learner/{}-aware", "if2net"),
