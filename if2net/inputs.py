@@ -142,6 +142,8 @@ def check_frame(X: Any) -> None:
     """Raise an error if X is a frame that scikit-learn's checks refuse with an error of another package."""
     if not (hasattr(X, "iloc") and hasattr(X, "columns")):
         return
+    if len(X.columns) == 0:
+        raise InputError("X has no columns; give at least one feature.")
     if twice := [name for name, count in Counter(X.columns).items() if count > 1]:
         raise InputError(f"X has more than one column {twice[0]!r}; give each column a name of its own.")
     kinds = list(X.dtypes)

@@ -46,7 +46,7 @@ def write(
     start_of_file = len(text).to_bytes(8, "little") + text
     digest = hashlib.sha256(start_of_file)
     try:
-        with replacing(path, keep_old) as temporary, open(temporary, "wb") as file:
+        with replacing(os.fsdecode(path), keep_old) as temporary, open(temporary, "wb") as file:
             file.write(start_of_file)
             for _, tensor in ordered:
                 content = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
@@ -64,7 +64,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
     The file is opened and read once, so that a file that is replaced meanwhile is read whole. Sizes are checked
     against the file before memory is taken, and nothing is returned unless the checksum matches.
     """
-    source = Path(path)
+    source = Path(os.fsdecode(path))
     if not source.is_file():
         raise ModelFileError(f"There is no model file at {source}; check the path.")
     with _explaining(source), open(source, "rb") as file:

@@ -219,8 +219,9 @@ def test_samples_that_are_no_numbers_get_the_same_explanation_in_both_models(new
     [
         (lambda frame: frame.rename(columns={"x3": "x0"}), "more than one column 'x0'"),
         (lambda frame: frame.astype(pd.SparseDtype(float, np.nan)), "fill value other than 0; give"),
+        (lambda frame: frame[[]], "X has no columns; give at least one feature"),
     ],
-    ids=["duplicate names", "sparse with NaN"],
+    ids=["duplicate names", "sparse with NaN", "no columns"],
 )
 def test_frames_that_scikit_learn_cannot_take_are_refused_in_our_words(
     new_classifier, samples, unchanged, spoil, message

@@ -164,6 +164,12 @@ def test_forgetting_after_loading_is_exact(new_learner, digits, tmp_path):
     np.testing.assert_allclose(loaded.scores(X), rest.scores(X), rtol=1e-9, atol=1e-9)
 
 
+def test_a_path_may_be_bytes(new_learner, digits, tmp_path):
+    learner = new_learner().learn(digits[0][:50], digits[1][:50])
+    learner.save(bytes(tmp_path / "model.if2"))
+    assert IF2Net.load(bytes(tmp_path / "model.if2"), "cpu").samples == 50
+
+
 def test_a_learner_without_data_has_nothing_to_save(new_learner, tmp_path):
     with pytest.raises(InputError, match="nothing to save"):
         new_learner().save(tmp_path / "model.if2")

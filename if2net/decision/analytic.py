@@ -61,7 +61,6 @@ class Analytic(DecisionLayer):
         self._ridge: float | None = None
         self._keeps_factor = False  # it is as large as G, and only useful when a few samples come at a time
         self._inverse: UpdatedInverse | None = None
-        self._largest = 0.0  # the largest tr(G) before samples were forgotten
 
     @property
     def ridge(self) -> float:
@@ -250,8 +249,8 @@ class Analytic(DecisionLayer):
 
     def _check_precision_left(self, removed: float) -> None:
         before = self.total.trace
-        self._largest = max(self._largest, before)  # what is forgotten bit by bit leaves the rounding of the whole
-        if before - removed < ROUNDINGS_LEFT * torch.finfo(self.total.G.dtype).eps * self._largest:
+        largest = max(before, self.total.largest)  # bit by bit, too, the rounding errors of the whole are left
+        if before - removed < ROUNDINGS_LEFT * torch.finfo(self.total.G.dtype).eps * largest:
             raise InputError(
                 "The samples to forget are so much larger than the remaining ones that these would be lost in "
                 "rounding. Learn the samples that stay in a new learner, or use dtype='float64' from the start."

@@ -169,6 +169,8 @@ class DecisionLayer(ABC):
         weights = torch.stack([_all_weights(part) for part in (self.total, self.held)]).cpu()
         if not torch.equal(weights, torch.stack([_all_counts(part) for part in (self.total, self.held)]).cpu()):
             yield "weights", weights
+        if self.total.largest:
+            yield "largest", torch.tensor([self.total.largest], dtype=torch.float64)
 
     def solved_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """Yield the values derived from the statistics so far; a copy without them derives them again."""
@@ -183,6 +185,7 @@ class DecisionLayer(ABC):
         further = {
             "nameless": TensorSpec((2,), torch.int64, least=0, most=MOST_SAMPLES),
             "weights": TensorSpec((2, classes + 1), torch.float64, least=0.0, most=MOST_WEIGHT, needed=False),
+            "largest": TensorSpec((1,), torch.float64, least=0.0, needed=False),
             "temperature": TensorSpec((1,), torch.float64, least=1e-4, most=1e3, needed=False),
         }
         return total | Statistics.tensor_specs("held", held, classes, dtype) | further
@@ -200,6 +203,7 @@ class DecisionLayer(ABC):
                 if bool(((weights[row] > 0) != (_all_counts(part) > 0)).any()):
                     raise ModelFileError("The weights of its samples do not fit their numbers.")
                 part.weights, part.nameless_weight = weights[row, :-1], float(weights[row, -1])
+        self.total.largest = float(tensors["largest"]) if "largest" in tensors else 0.0
         squares, weight = self.total.trace, self.total.weight
         if not (self.total.are_possible(squares, weight) and self.held.are_possible(squares, weight)):
             raise ModelFileError("Its sums G and Q are not those of any samples.")

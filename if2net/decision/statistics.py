@@ -73,6 +73,8 @@ class Statistics:
         Samples of dropped classes. G has their scatter around the means of these classes, and nothing else of them.
     nameless_weight : float
         The sum of their weights.
+    largest : float
+        The largest tr(G) from which samples were taken out, 0 if none were. G still has rounding errors of that size.
 
     Examples
     --------
@@ -99,7 +101,7 @@ class Statistics:
         self._Q = torch.zeros(width, 0, dtype=dtype, device=device)
         self.counts = torch.zeros(0, dtype=torch.int64, device=device)
         self.weights = torch.zeros(0, dtype=torch.float64, device=device)
-        self.nameless, self.nameless_weight = 0, 0.0
+        self.nameless, self.nameless_weight, self.largest = 0, 0.0, 0.0
         self._waiting: list[Rows] = []
         self.features: int | None = None  # of which G is the reduced form
 
@@ -161,6 +163,7 @@ class Statistics:
         the intercept, is then without the class.
         """
         self._add_waiting()
+        self.largest = max(self.largest, self.trace)
         count, weight = int(self.counts[column]), float(self.weights[column])
         if count:
             add_gram(self._G, self._Q[:, column].unsqueeze(0) / weight**0.5, -1)
@@ -185,6 +188,7 @@ class Statistics:
         self.weights.index_add_(0, columns, other.weights)
         self.nameless += other.nameless
         self.nameless_weight += other.nameless_weight
+        self.largest = max(self.largest, other.largest)
         if sum(len(rows.y) for rows in other._waiting) == other.samples + other.nameless:  # none has been added yet
             for rows in other._waiting:
                 self._wait(rows._replace(y=columns[rows.y]))
@@ -196,6 +200,7 @@ class Statistics:
     def take_out(self, other: Statistics) -> None:
         """Subtract statistics of the same classes."""
         self._add_waiting()
+        self.largest = max(self.largest, self.trace)
         add_triangle(self._G, other.G, -1)
         self._Q -= other.Q
         self.counts -= other.counts

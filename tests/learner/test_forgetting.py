@@ -120,10 +120,16 @@ def two_classes(scale, first):
     return scale * (random.normal(size=(200, 10)) + 3 * np.eye(10)[y]), y
 
 
-def test_forgetting_bit_by_bit_is_refused_where_forgetting_at_once_is():
+@pytest.mark.parametrize("way", ["in one process", "across files", "after a merge"])
+def test_forgetting_bit_by_bit_is_refused_where_forgetting_at_once_is(way, tmp_path):
     X, y = two_classes(100.0, 2)
     learner = IF2Net(**UNSCALED).learn(*two_classes(1.0, 0)).learn(X, y)
     learner.forget(X[:150], y[:150]).forget(X[150:199], y[150:199])
+    if way == "across files":
+        learner.save(tmp_path / "model.if2")
+        learner = IF2Net.load(tmp_path / "model.if2", "cpu")
+    if way == "after a merge":
+        learner = learner.fork().learn(*two_classes(1.0, 4)).merge(learner)
     with pytest.raises(InputError, match="lost in rounding"):
         learner.forget(X[199:], y[199:])
 

@@ -160,13 +160,18 @@ class InnateEncoder:
     def fits(self, X: Tensor) -> Tensor:
         """Return, as a tensor on the device, whether X can be encoded."""
         lowest, highest = torch.aminmax(X)
-        return (lowest >= 0) & (highest <= self._full) & ~self._too_dark(X, highest)
+        return (lowest >= 0) & (highest <= self._full) & ~self._too_dark(X).any()
 
     def check(self, X: Tensor) -> None:
         """Raise an error if X cannot be encoded."""
         if bool(self.fits(X)):
             return
         lowest, highest = (float(end) for end in torch.aminmax(X))
+        if lowest >= 0 and 1 < highest <= self._full:
+            raise InputError(
+                "One of these pictures has fractions from 0 to 1, but those learned first have values from 0 to "
+                f"{float(self._full):g}; scale it to the same range, or round it if it is black."
+            )
         raise InputError(
             f"These pictures have values from {lowest:g} to {highest:g}, but those learned first have values from 0 "
             f"to {float(self._full):g}; scale them to the same range."
@@ -196,9 +201,12 @@ class InnateEncoder:
             raise RuntimeError("The encoder has not been started; call start with the first data.")
         return self.full
 
-    def _too_dark(self, X: Tensor, highest: Tensor) -> Tensor:
-        """Return whether X has fractions of at most 1 where whole numbers up to 255 are expected."""
-        return (self._full > 1) & (highest <= 1) & (X.round() != X).any()
+    def _too_dark(self, X: Tensor) -> Tensor:
+        """Return which pictures have fractions of at most 1 where values up to 255 are expected.
+
+        Each picture is looked at alone, so that none is refused or accepted because of the others.
+        """
+        return (self._full > 1) & (X.amax(dim=1) <= 1) & (X.round() != X).any(dim=1)
 
     def _represented(self, X: Tensor) -> Tensor:
         """Return V of a few pictures."""

@@ -89,6 +89,16 @@ def test_later_pictures_of_another_scale_are_refused(pictures):
             started(first).check(later)
 
 
+def test_a_picture_is_refused_in_a_batch_if_it_is_refused_alone(pictures):
+    bytes_ = (pictures * 255).round()
+    batch = torch.cat([bytes_, pictures[:1] * 0.9])
+    with pytest.raises(InputError, match=r"One of these pictures has fractions from 0 to 1.* to 255; scale it"):
+        started(bytes_).check(batch)
+    with pytest.raises(InputError, match="scale them to the same range"):
+        started(bytes_).check(batch[-1:])
+    started(bytes_).check(batch.round())
+
+
 def test_a_file_with_another_encoder_is_refused(pictures):
     encoder = started(pictures)
     tensors = dict(encoder.tensors())
