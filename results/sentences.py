@@ -262,12 +262,32 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
     }
 
 
+def seconds_of_rows(task: str) -> dict[tuple[str, int], float]:
+    """Return the seconds from rows to the first prediction, by method and number of features."""
+    contenders = content("benchmarks/rows.json")["contenders"]
+    return {
+        (name.split("(")[0].strip(), entry["features"]): entry["seconds"][task] for name, entry in contenders.items()
+    }
+
+
 def published_ranpac() -> list[float]:
     """Return RanPAC's published time for a second task relative to ours with as many features, if measured."""
     if not (ROOT / "benchmarks/rows.json").exists():
         return []
-    seconds = [entry["seconds"]["2"] for entry in content("benchmarks/rows.json")["contenders"].values()]
-    return [seconds[-1] / seconds[1]]
+    seconds = seconds_of_rows("2")
+    return [seconds["ranpac as published", 10_000] / seconds["IF2NetClassifier", 10_000]]
+
+
+def bounds_of_rows() -> tuple[str, str]:
+    """Return what docs/benchmarks.md says of the products alone."""
+    times = [seconds_of_rows(task) for task in ("1", "2")]
+    bounds = [time["ranpac as published", 10_000] / time["products alone", 11_281] for time in times]
+    more = [times[1]["IF2NetClassifier", width] / times[1]["products alone", width] for width in (11_281, 10_000)]
+    percent = [100 * (ratio - 1) for ratio in more]
+    return (
+        "no such learner is more than {:.1f} and {:.1f} times as fast as RanPAC".format(*bounds),
+        "{:.0f} % longer than the products alone with 11,281 features, and {:.0f} % longer with".format(*percent),
+    )
 
 
 def extremes(values: Iterable[float]) -> list[float]:
