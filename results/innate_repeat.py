@@ -1,9 +1,9 @@
 """Train an innate network several times, each time with an empty compile cache, and compare the bits.
 
-The trainings run side by side: a busy GPU changes which kernel is the fastest, and must not change the result. The
-script needs a GPU.
+The trainings run side by side: a busy GPU changes which kernel is the fastest, and must not change the result.
 
-usage: python results/innate_repeat.py [--size small] [--times 3] [--steps 600] [--out FILE]
+usage: python results/innate_repeat.py [--size small] [--times 3] [--steps 600] [--batch 512] [--device cuda]
+                                       [--out FILE]
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from if2net.encoder.innate.training import SIZES
 from if2net.study.bench.environment import environment
 
 
-def hashes(size: str, times: int, steps: int) -> list[str]:
+def hashes(arguments: argparse.Namespace) -> list[str]:
     """Return the hash of the weights after each training."""
+    words = [f"--{name}={getattr(arguments, name)}" for name in ("size", "steps", "batch", "device")]
     with tempfile.TemporaryDirectory() as folder:
         running = []
-        for number in range(times):
+        for number in range(arguments.times):
             own = Path(folder) / str(number)
             caches = {"TORCHINDUCTOR_CACHE_DIR": str(own / "inductor"), "TRITON_CACHE_DIR": str(own / "triton")}
-            words = ["--size", size, "--steps", str(steps), "--device", "cuda", "--out", f"{own}.if2", "--json"]
-            command = [sys.executable, "-m", "if2net", "innate", "train", *words]
+            command = [sys.executable, "-m", "if2net", "innate", "train", *words, f"--out={own}.if2", "--json"]
             running.append(subprocess.Popen(command, env=os.environ | caches, stdout=subprocess.PIPE))
         return [json.loads(process.communicate()[0])["hash"] for process in running]
 
 
 def repeated(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    found = hashes(arguments.size, arguments.times, arguments.steps)
-    facts = {"size": arguments.size, "steps": arguments.steps, "hashes": found, "same_bits": len(set(found)) == 1}
-    yield facts | {"environment": environment("cuda")}
+    facts = {name: getattr(arguments, name) for name in ("size", "steps", "batch")}
+    found = hashes(arguments)
+    outcome = {"hashes": found, "same_bits": len(set(found)) == 1}
+    yield facts | outcome | {"environment": environment(arguments.device)}
 
 
 if __name__ == "__main__":
@@ -48,4 +49,6 @@ if __name__ == "__main__":
     parser.add_argument("--size", default="small", choices=SIZES)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--batch", type=int, default=512)
+    parser.add_argument("--device", default="cuda")
     record(parser, "repeat.jsonl", repeated)
