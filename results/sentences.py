@@ -52,7 +52,7 @@ def spread(folder: str, *methods: str) -> list[float]:
 def leads(folder: str, ahead: str, behind: str) -> list[float]:
     """Return the ACC of one method minus that of another in points, for each seed."""
     first, second = ({run.seed: run.acc for run in results(folder).of(method)} for method in (ahead, behind))
-    return [100 * (first[seed] - second[seed]) for seed in first]
+    return [100 * (first[seed] - second[seed]) for seed in first if seed in second]
 
 
 def relation(folder: str, first: str, second: str) -> str:
