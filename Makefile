@@ -39,7 +39,7 @@ coverage: $(READY)
 	$(PYTEST) --cov --cov-report term --cov-report html:build/coverage
 
 docs: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "Open build/site/index.html"
 
 # About 20 minutes on two quiet cores.

@@ -1,6 +1,6 @@
 """Classes of very different sizes: `class_weight="balanced"` beside scikit-learn's classifiers on scaled inputs.
 
-Of the training samples, 90, 6, 2, 1 and 1 % belong to five classes. Half of the samples are held back for the test.
+Of the training samples, 90, 6, 2, 1 and 1 % belong to five classes. Half of the samples are for testing.
 
 usage: python benchmarks/imbalance.py [--seeds 5] [--out FILE]
 """

@@ -48,7 +48,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         Nodes of the last hidden layer; more are more accurate and slower. None: by the number of features. For
         pictures, random nodes beside the features of the network; 0 is none.
     ridge : float, default=None
-        The regularisation, relative to tr(G)/S. None: chosen on held-out statistics.
+        The regularisation, relative to tr(G)/S. None: chosen on held-out samples.
     class_weight : dict or "balanced", default=None
         The weight of the samples of each class; classes that are not in the dict have weight 1. "balanced": all
         classes weigh the same. It assumes that all classes spread alike around their means. `set_params` changes it
@@ -59,7 +59,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         "cpu", "cuda" or "auto", which is a GPU where there is one.
     config : dict, default=None
         Further settings of `Config` by name: ``{"image_shape": (28, 28)}`` for pictures in flat rows,
-        ``{"holdout": 0.2}`` for the share of the samples that choose the ridge and the temperature,
+        ``{"holdout": 0.2}`` for the share of held-out samples, on which ridge and temperature are chosen,
         ``{"rule": "gradient"}`` for the paper's rule, which cannot forget and merge exactly.
     random_state : int, RandomState or None, default=None
         Draws the frozen random weights. Classifiers that will be merged come from one `fork`.

@@ -85,12 +85,12 @@ def product(data: str, encoder: str, tasks: int, width: int | None = None) -> li
 
 
 def cell(figures: list[float]) -> str:
-    """Return the mean over class orders, and the spread if they differ."""
+    """Return the mean over class orders, and the range if they differ."""
     if not figures:
         return "–"
-    spread = max(figures) - min(figures)
+    difference = max(figures) - min(figures)
     mean = f"{sum(figures) / len(figures):.2f}"
-    return mean if spread == 0 else f"{mean} (spread {spread:.2f})"
+    return mean if difference == 0 else f"{mean} (range {difference:.2f})"
 
 
 STREAMS = (("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100)))

@@ -1,4 +1,4 @@
-"""Choose the recipe of the held-out-class pre-training on training images of CIFAR-100; no test image is read.
+"""Choose the recipe of the pre-training on held-out classes, on training images of CIFAR-100; no test image is read.
 
 The class order is that of the searches, which is never reported. Its last 40 classes are for pre-training, and its
 first 6 are the first task. A ResNet-18 is trained on 30 of the 40 with each recipe. IF2Net then learns the other 10

@@ -35,7 +35,7 @@ FIRST_CENTRE = -2.0
 SMALLEST_RIDGE = {torch.float32: 1e-4, torch.float64: 1e-6}
 LARGEST_RIDGE = 1e2
 # The squared error prefers a larger ridge than the accuracy does, so the smallest ridge within this factor of the
-# least error is taken; `results/encoder.sh` compares it with fixed ridges on validation streams.
+# least error is taken; `results/encoder.sh` compares it with fixed ridges on held-back training data.
 SLACK = 1.025
 # The ridge of a wide layer, relative to the one with the least error, which is estimated from some of the features.
 # According to `results/innate_widths.py`, the accuracy is highest at a third of it.

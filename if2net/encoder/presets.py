@@ -13,7 +13,7 @@ from if2net.encoder.dense import EncoderConfig
 MOST_INPUTS = 8192
 
 # The paper's three hidden layers, which need the task at test time to be accurate. The paper does not give the width
-# of FC3; 2,000 was better than 1,000 on validation data (results/encoder/*-aware-width.json).
+# of FC3; 2,000 was better than 1,000 on held-back training data (results/encoder/*-aware-width.json).
 PAPER = EncoderConfig(
     layers=(Blocks(10, 10), Blocks(10, 10), Blocks(200, 10)),
     activation="tanh",

@@ -18,7 +18,7 @@ CLIP = 4.0
 WIDE_CLIP = 30.0
 
 # Intensities are divided by this power of their sample's length: 1 would remove brightness, 0 would keep it. On
-# validation data one half was better than 0 on MNIST and FashionMNIST, but not on digits
+# held-back training data one half was better than 0 on MNIST and FashionMNIST, but not on digits
 # (results/encoder/*-standardise.json).
 BRIGHTNESS_POWER = 0.5
 

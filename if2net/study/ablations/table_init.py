@@ -18,7 +18,7 @@ EPOCHS = (1, 5, 10)
 # of it, and 0.0002 a twentieth. 0.02 is five times as much and diverges; the largest stable step replaces it.
 STEPS = {"0.02": 1.0, "0.002": 0.5, "0.0002": 0.05}
 SAMPLES = {"1k": 1000, "2.5k": 2500, "5k": 5000}
-# A row with the paper's μ = 2⁻³⁰ beside those with the best μ on validation data.
+# A row with the paper's μ = 2⁻³⁰ beside those with the best μ on held-back training data.
 PAPER_MU = "analytic 5k, 0.0002, μ = 2⁻³⁰"
 ROWS = [*paper_figures("table-init"), PAPER_MU]
 

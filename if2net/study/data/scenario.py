@@ -125,6 +125,6 @@ def _validation_split(data: Dataset, classes: list[int]) -> Dataset:
         if held_back.all() or not held_back.any():
             raise InputError(
                 f"The class {data.class_name(number)} of {data.name} has too few training samples, {len(held_back)}, "
-                "to hold some of them back for validation; add more, up to about thirty, or leave the class out."
+                "to hold some of them back for a search; add more, up to about thirty, or leave the class out."
             )
     return replace(data, train_X=X[~chosen], train_y=y[~chosen], test_X=X[chosen], test_y=y[chosen])

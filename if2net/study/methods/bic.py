@@ -20,7 +20,7 @@ class BiC(Distillation):
     The numbers a and b are fitted to held-out samples after each task; `loss` is the loss of the network, and
     `newest_correction` that of a and b. Exemplars, a and b are kept between tasks. As in the original, only the
     newest classes are corrected, and the teacher is corrected by the a and b of its own last task. Departures: a
-    penalty pulls a to 1 and b to 0, since a would grow without bound on a hold-out without errors; the convex
+    penalty pulls a to 1 and b to 0, since a would grow without bound if no held-out sample is wrong; the convex
     problem is solved by L-BFGS instead of 200 epochs; gradients are clipped, instead of the original's schedule
     of rates, since many short tasks diverged at a constant rate.
 
@@ -83,7 +83,7 @@ class BiC(Distillation):
         return (index % HOLD_OUT_EVERY == 0) & (index < share)
 
     def shuffled(self, X: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Shuffle the task, in the same order at each call, so that the hold-out is random."""
+        """Shuffle the task, in the same order at each call, so that the held-out samples are random."""
         order = torch.randperm(len(y), generator=self.generator(salt=4)).to(self.device)
         return X[order], y[order]
 

@@ -52,7 +52,7 @@ class RPSNet(Distillation):
         return [parameter for layer in [*moving, self.network.head] for parameter in layer.parameters()]
 
     def train(self, X: Tensor, y: Tensor) -> None:
-        """Train each path in full, and keep the one with the best accuracy on the hold-out."""
+        """Train each path in full, and keep the one with the best accuracy on the held-out samples."""
         held_out, rest = self.split(y)
         start, runs = self.weights(), []
         for path in self.draw_paths():
@@ -80,7 +80,7 @@ class RPSNet(Distillation):
         return 1.0 if self.tasks == 1 else self.settings.rigidity * (self.tasks - 1)
 
     def split(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The indices of the hold-out, a tenth of the samples, and of the others, with the exemplars repeated."""
+        """The indices of the held-out samples, a tenth, and of the others, with the exemplars repeated."""
         order = torch.randperm(len(y), generator=self.generator(salt=4)).to(self.device)
         held_out, rest = order.tensor_split([max(1, len(y) // 10)])
         exemplars = rest[y[rest] < self.old_classes]
