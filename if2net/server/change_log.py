@@ -252,10 +252,13 @@ class ChangeLog:
 
         Features and labels of changes that both snapshots contain go after `keep_seconds`, and the rest of such a
         change goes after `key_days`. Removed content is overwritten, also in SQLite's own log.
+
+        A change from the future was made before the clock was set back. Its age counts from now on.
         """
         now = time.time()
         with self._transaction():
             self._set(snapshot=position, previous=previous)
+            self._database.execute("UPDATE changes SET time = ? WHERE time > ?", (now, now))
             self._database.execute(
                 "UPDATE changes SET content = NULL, features = NULL "
                 "WHERE content IS NOT NULL AND position <= ? AND time <= ?",

@@ -217,7 +217,7 @@ class Store:
         self.unsaved_samples = 0
 
     def save_if_due(self, net: IF2Net) -> None:
-        """Write a snapshot if the model has changed, or if the log has content that is too old."""
+        """Write a snapshot if the model has changed, or if the log has content that is too old or from the future."""
         assert net.log is not None
         waited = time.monotonic() - self.saved_at >= self.settings.snapshot_seconds
         if self.unsaved_samples < self.settings.snapshot_samples and not waited:
@@ -230,7 +230,7 @@ class Store:
             (self.log.oldest_features, self.settings.keep_seconds),
             (self.log.oldest_key, self.settings.key_days * 86_400),
         )
-        if any(oldest is not None and time.time() - oldest >= seconds for oldest, seconds in limits):
+        if any(oldest is not None and not 0 <= time.time() - oldest < seconds for oldest, seconds in limits):
             self.save(net)
 
     def close(self, net: IF2Net) -> None:

@@ -4,6 +4,7 @@ import errno
 import shutil
 import sqlite3
 import threading
+import time
 import uuid
 from contextlib import closing
 from pathlib import Path
@@ -124,6 +125,30 @@ def test_a_clean_stop_leaves_no_features(model, served, three_classes):
     assert X[0].astype(float).tobytes() not in log_content(model)
     assert IF2Net.load(model, "cpu").samples == 90
     assert IF2Net.load(kept_file(model), "cpu").samples == 90
+
+
+def test_features_leave_the_log_although_the_clock_was_set_back(model, served, three_classes, monkeypatch):
+    now = time.time()
+    clock = [now + 86_400]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    X, y = three_classes(30, seed=1)
+    with served(model, keep_seconds=600, snapshot_seconds=0.1) as client:
+        learn(client, X, y)
+        clock[0] = now
+        until(lambda: client.get("/v1/changes").json()[0]["time"] == now)
+        assert client.get("/v1/model/info").json()["can_undo"]  # for `keep_seconds` from then on
+        clock[0] = now + 600
+        until(lambda: X[0].astype(float).tobytes() not in client.service.call(lambda: log_content(model)).result())
+
+
+def test_a_clean_stop_leaves_no_features_although_the_clock_was_set_back(model, served, three_classes, monkeypatch):
+    X, y = three_classes(30, seed=1)
+    tomorrow = time.time() + 86_400
+    with served(model) as client:
+        monkeypatch.setattr(time, "time", lambda: tomorrow)
+        learn(client, X, y)
+        monkeypatch.undo()
+    assert X[0].astype(float).tobytes() not in log_content(model)
 
 
 @pytest.mark.parametrize("place", [3, 200, -1])
