@@ -292,6 +292,7 @@ class Service:
             change = self._take_back_last()
         else:
             change = self._with_known_names(change)
+            self._check_columns(change)
             new = set(change.labels).difference(self._net.labels.known) if change.operation in (LEARN, MERGE) else ()
             if len(self._net.labels) + len(new) > self.settings.classes:
                 raise Refusal(409, f"The model may have at most {self.settings.classes:,} classes; use fewer labels.")
@@ -310,6 +311,16 @@ class Service:
         if change.labels[0] not in names:
             raise Refusal(404, str(unknown("class", change.labels[0], names)))
         return replace(change, labels=(names[change.labels[0]], *change.labels[1:]))
+
+    def _check_columns(self, change: Change) -> None:
+        """Refuse a table that was read before another one, perhaps with another order, gave the columns names."""
+        names, known = change.feature_names, self._net.feature_names
+        if names is not None and known is not None and list(names) != known:
+            raise Refusal(
+                503,
+                "While the table was read, another one became the first of the model; send it again.",
+                {"Retry-After": "1"},
+            )
 
     def _refuse(self, group: list[Job], error: Exception, *, changed: bool) -> None:
         """Return to the state of the disk, because changes could not be solved or written, and refuse them."""
