@@ -138,6 +138,7 @@ class Service:
         self._jobs: deque[Job] = deque()
         self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._wake = threading.Condition()
+        self._publishing = threading.Lock()  # the thread that follows a file is not the only one that publishes
         self._stopping = self._is_broken = False
         self._thread = threading.Thread(target=self._follow if settings.read_only else self._work, daemon=True)
 
@@ -207,11 +208,12 @@ class Service:
 
     def derive_novelty(self) -> Published:
         """Publish a model that can recognise unknown samples, and go on doing so; in the thread that learns."""
-        if not self.published.has_novelty:
-            self.published.learned()
-            self.published = Published.of(self._net, self.published.version, novelty=True)
-            self._wants_novelty = True
-        return self.published
+        with self._publishing:
+            if not self.published.has_novelty:
+                self.published.learned()
+                self.published = Published.of(self._net, self.published.version, novelty=True)
+                self._wants_novelty = True
+            return self.published
 
     def changes(self, limit: int) -> tuple[list[Logged], set[int]]:
         """Return the latest changes, and the positions of those that were taken back."""
@@ -374,8 +376,11 @@ class Service:
     # ------------------------------------------------------------------ models
 
     def _publish(self) -> None:
-        version = 0 if self._net.log is None else self._net.log["position"]
-        self.published = Published.of(self._net, version, self._wants_novelty)
+        self.published = self._solved(self._net)
+
+    def _solved(self, net: IF2Net) -> Published:
+        version = 0 if net.log is None else net.log["position"]
+        return Published.of(net, version, self._wants_novelty)
 
     def _new(self) -> IF2Net:
         # The first pictures are often of one class, whose scale would not suit the next (results/image_scales.py).
@@ -413,10 +418,15 @@ class Service:
         if self._seen is None:
             return
         net = IF2Net.load(self.path, self.settings.device)
+        if hasattr(self, "_net") and _identity(net.backbone) != _identity(self.backbone):
+            raise InputError(
+                f"{self.path} now has another backbone, or takes rows instead of pictures; restart the server."
+            )
         if net.backbone is not None:
             self._find_backbone(net)
-        self._net = net
-        self._publish()
+        with self._publishing:
+            self.published = self._solved(net)
+            self._net = net
 
     def _signature(self) -> tuple[int, ...] | None:
         try:
@@ -430,7 +440,7 @@ class Service:
             if self._signature() != self._seen:
                 try:
                     self._load()
-                except IF2NetError as error:
+                except Exception as error:  # the next file may be better
                     logger.error("The new file is not used: %s", error)
             with self._wake:
                 self._wake.wait(timeout=FOLLOW_SECONDS)
@@ -457,6 +467,10 @@ def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
 def _bytes(request: ChangeRequest) -> int:
     features = None if request.change is None else request.change.features
     return 0 if features is None else features.nbytes
+
+
+def _identity(backbone: BackboneRecord | None) -> str | None:
+    return None if backbone is None else backbone["identity"]
 
 
 def _default_backbone() -> str:

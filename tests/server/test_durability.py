@@ -1,11 +1,13 @@
 """Acknowledged changes survive: kills, restarts, full disks and damaged files."""
 
 import errno
+import io
 import shutil
 import sqlite3
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import httpx
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from typer.testing import CliRunner
 from waiting import until
 
@@ -43,6 +46,13 @@ def full_disk(*_):
 
 def counts(client):
     return {entry["name"]: entry["samples"] for entry in client.get("/v1/classes").json()["classes"]}
+
+
+def picture(colour):
+    """Return the files of a form with one picture."""
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), colour).save(file, "PNG")
+    return [("files", ("one.png", file.getvalue()))]
 
 
 def log_content(path):
@@ -427,6 +437,49 @@ def test_a_reader_follows_the_model(model, served, three_classes):
         assert reader.get("/v1/model").status_code == 200
         predictions = reader.post("/v1/predict", json={"rows": three_classes(3)[0].tolist(), "unknown": 0.05})
         assert predictions.status_code == 200
+
+
+def test_a_reader_that_derives_novelty_still_follows_the_model(model, served, three_classes, monkeypatch):
+    solve, begun, go_on = IF2Net.solve, threading.Event(), threading.Event()
+
+    def slow(net, *, novelty=False):
+        if novelty:
+            begun.set()
+            go_on.wait()
+        return solve(net, novelty=novelty)
+
+    with served(model, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(IF2Net, "solve", slow)
+        question = {"rows": three_classes(3)[0].tolist(), "unknown": 0.3}
+        asked = pool.submit(reader.post, "/v1/predict", json=question)
+        begun.wait()
+        IF2Net.load(model, "cpu").learn(*three_classes(300, seed=1)).save(model)
+        until(lambda: reader.service._signature() == reader.service._seen)
+        threading.Event().wait(0.3)  # the new file is loaded meanwhile
+        go_on.set()
+        assert asked.result().status_code == 409  # the model that was asked has too few samples
+        until(lambda: sum(counts(reader).values()) == 360, seconds=20)
+        assert reader.post("/v1/predict", json=question).status_code == 200
+
+
+def test_a_reader_takes_pictures_when_a_model_of_pictures_appears(tmp_path, served, caplog):
+    model, other = tmp_path / "pets.if2", tmp_path / "other.if2"
+    for path, backbone in ((other, "pixels,size=8,flip=yes"), (model, "pixels,size=8")):
+        with served(path, rows=False, backbone=backbone) as client:
+            for name in ("red", "blue"):
+                client.post("/v1/learn", files=picture(name), data={"label": name})
+    waiting = model.rename(tmp_path / "waiting.if2")
+    with served(model, rows=False, read_only=True) as reader:
+        assert reader.post("/v1/predict", files=picture("red")).status_code == 422
+        waiting.rename(model)
+        until(lambda: len(counts(reader)) == 2)
+        answer = reader.post("/v1/predict", files=picture("red")).json()
+        assert answer["predictions"][0]["label"] == "red"
+        other.replace(model)  # whose features have the same number but mean something else
+        until(lambda: "restart the server" in caplog.text)
+        assert reader.get("/v1/model/info").json()["backbone"] == "pixels,size=8"
+        again = reader.post("/v1/predict", files=picture("red")).json()
+        assert again["predictions"][0]["probability"] == answer["predictions"][0]["probability"]
 
 
 def test_keys_are_forgotten_after_their_time(model, served, three_classes):
