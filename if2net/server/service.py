@@ -22,7 +22,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from if2net.config import Config, resolve_device
-from if2net.errors import IF2NetError, InputError, NumericalError, unknown
+from if2net.errors import ConfigurationError, IF2NetError, InputError, NumericalError, unknown
 from if2net.images.backbones.registry import DEFAULT
 from if2net.images.extractor import Extractor
 from if2net.images.learning import IMAGE_SETTINGS
@@ -380,7 +380,10 @@ class Service:
 
     def _solved(self, net: IF2Net) -> Published:
         version = 0 if net.log is None else net.log["position"]
-        return Published.of(net, version, self._wants_novelty)
+        if self._wants_novelty:
+            with suppress(InputError, ConfigurationError):  # the file may be replaced by a model that only predicts
+                return Published.of(net, version, novelty=True)
+        return Published.of(net, version, novelty=False)
 
     def _new(self) -> IF2Net:
         # The first pictures are often of one class, whose scale would not suit the next (results/image_scales.py).

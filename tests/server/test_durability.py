@@ -462,6 +462,17 @@ def test_a_reader_that_derives_novelty_still_follows_the_model(model, served, th
         assert reader.post("/v1/predict", json=question).status_code == 200
 
 
+def test_a_reader_follows_to_a_model_without_novelty(model, served, three_classes):
+    net = IF2Net(width=60, device="cpu").learn(*three_classes(300))
+    net.save(model)
+    with served(model, read_only=True) as reader:
+        question = {"rows": three_classes(3)[0].tolist(), "unknown": 0.3}
+        assert reader.post("/v1/predict", json=question).status_code == 200
+        net.learn(*three_classes(30, seed=1)).rename("ant", "termite").predictor().save(model)
+        until(lambda: "termite" in counts(reader), seconds=20)
+        assert reader.post("/v1/predict", json=question).status_code == 409
+
+
 def test_a_reader_takes_pictures_when_a_model_of_pictures_appears(tmp_path, served, caplog):
     model, other = tmp_path / "pets.if2", tmp_path / "other.if2"
     for path, backbone in ((other, "pixels,size=8,flip=yes"), (model, "pixels,size=8")):
