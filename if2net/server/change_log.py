@@ -247,6 +247,12 @@ class ChangeLog:
         """The position of the snapshot before it. All later changes are in the log as a whole."""
         return int(self._fact("previous"))
 
+    @property
+    def needs_snapshots(self) -> bool:
+        """Whether a change that the log cannot repeat is not in both snapshots, because one could not be written."""
+        query = "SELECT position FROM changes WHERE logged = 0 AND position > ? LIMIT 1"
+        return self._value(query, self.previous) is not None
+
     def fold(self, position: int, previous: int, keep_seconds: float, key_days: float) -> None:
         """Record two snapshots, and remove content that is no longer needed.
 

@@ -415,6 +415,35 @@ def test_a_merge_whose_second_snapshot_fails_is_there_as_a_whole(model, served, 
         assert learn(client, *three_classes(30, seed=1)).json()["version"] == 2
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_merge_whose_second_snapshot_failed_gets_it_later(model, served, three_classes, monkeypatch, restarted):
+    other = model.parent / "other.if2"
+    IF2Net.load(model, "cpu").fork().learn(*three_classes(15, seed=2)).save(other)
+    save, saves = IF2Net.save, []
+
+    def fail_second(self, *arguments, **options):
+        saves.append(self)
+        if len(saves) == 2:
+            raise OutputError("The disk is full.")
+        save(self, *arguments, **options)
+
+    with served(model) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(IF2Net, "save", fail_second)
+            assert client.post("/v1/merge", content=other.read_bytes()).status_code == 507
+        if not restarted:
+            learn(client, *three_classes(30, seed=1))
+        crash(client)
+    if restarted:
+        with served(model) as client:
+            learn(client, *three_classes(30, seed=1))
+            crash(client)
+    model.write_bytes(b"damaged")
+    with served(model) as client:
+        assert sum(counts(client).values()) == 60 + 15 + 30
+        assert [learn(client, *three_classes(3, seed=seed)).status_code for seed in (3, 4)] == [200, 200]
+
+
 def test_a_read_only_folder_is_an_error_at_the_start(model, served, monkeypatch):
     monkeypatch.setattr("if2net.files.os.access", lambda *_: False)  # the tests may run as root
     with pytest.raises(OutputError), served(model):
