@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -409,8 +409,10 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         learner, reset = before or IF2Net(self._config()), before is None
         after = copy.copy(self)  # until everything is learned, other threads use the classifier as it was
         if inputs.is_batches(X, y):
-            learner.learn(X, sample_weight=sample_weight)
+            learner.learn(after._named_batches(X, reset=reset), sample_weight=sample_weight)
             if reset:
+                names = getattr(after, "feature_names_in_", None)
+                learner.feature_names = None if names is None else list(names)
                 after._remember_features(learner)
         elif y is None:
             raise InputError(
@@ -434,6 +436,25 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         self.__dict__.pop("feature_names_in_", None)
         if learner.feature_names is not None:
             self.feature_names_in_ = np.array(learner.feature_names, dtype=object)
+
+    def _named_batches(self, batches: Iterable[Any], *, reset: bool) -> Iterable[Any]:
+        """Return batches, and check the feature names of frames. With `reset`, those of the first batch are taken."""
+        is_first = reset
+        if reset:
+            for name in ("n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(name, None)
+
+        def checked(batch: Any) -> Any:
+            nonlocal is_first
+            if isinstance(batch, tuple | list) and batch and hasattr(batch[0], "columns"):
+                inputs.check_frame(batch[0])
+                validate_data(self, batch[0], reset=is_first, skip_check_array=True)
+            is_first = False
+            return batch
+
+        if isinstance(batches, Iterator):  # it gives its batches only once, and the learner must see that
+            return map(checked, batches)
+        return inputs.Repeatable(lambda: map(checked, batches))
 
     def _validated(self, X: Any, *, reset: bool = False) -> Any:
         """Apply scikit-learn's checks of shape and feature names. The learner checks the values."""

@@ -208,13 +208,20 @@ class Config:
     def renamed(self, names: Mapping[Any, Any]) -> Config:
         """Return these settings with the weights of classes under their new names.
 
+        `names` has all classes. The weight of a name without a class goes where a class takes the name.
+
         >>> Config(class_weight='[["owl", 2.5], ["bat", 3.0]]').renamed({"owl": "bat", "bat": "owl"}).class_weights()
         {'bat': 2.5, 'owl': 3.0}
         """
         weights = self.class_weights()
         if not isinstance(weights, dict):
             return self
-        renamed = {names.get(label, label): weight for label, weight in weights.items()}
+        taken = set(names.values())
+        renamed = {
+            names.get(label, label): weight
+            for label, weight in weights.items()
+            if label in names or label not in taken
+        }
         _check_weighed(renamed, list(names.values()))
         return replace(self, class_weight=json.dumps(list(renamed.items())))
 

@@ -267,10 +267,10 @@ def is_batches(X: Any, y: Any) -> bool:
 class Repeatable:
     """An iterable that starts anew each time, from a function that starts it."""
 
-    def __init__(self, start: Callable[[], Iterator[Tensor]]) -> None:
+    def __init__(self, start: Callable[[], Iterator[Any]]) -> None:
         self.start = start
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Any]:
         return self.start()
 
 

@@ -225,6 +225,23 @@ def test_a_stream_keeps_the_feature_names(new_classifier, frame):
     assert classifier.feature_names_in_.tolist() == X.columns.tolist()
 
 
+@pytest.mark.parametrize("kind", [list, iter])
+def test_feature_names_of_streamed_frames_are_kept_and_checked(new_classifier, frame, unchanged, kind, tmp_path):
+    X, y = frame
+    parts = [(X[::2], y[::2]), (X[1::2], y[1::2])]
+    classifier = new_classifier().fit(X[X.columns[:2]], y).fit(kind(parts))
+    assert classifier.feature_names_in_.tolist() == X.columns.tolist()
+    np.testing.assert_array_equal(classifier.predict(X), new_classifier().fit(X, y).predict(X))
+    reordered = (X[X.columns[::-1]], y)
+    with unchanged(classifier), pytest.raises(ValueError, match="feature names should match"):
+        classifier.partial_fit(kind([reordered]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        new_classifier().fit(kind([parts[0], reordered]))
+    classifier.save(tmp_path / "model.if2")
+    with pytest.raises(ValueError, match="feature names should match"):
+        load(tmp_path / "model.if2").predict(reordered[0])
+
+
 # ---------------------------------------------------------------------- threads
 
 

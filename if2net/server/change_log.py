@@ -247,15 +247,24 @@ class ChangeLog:
         """The position of the snapshot before it. All later changes are in the log as a whole."""
         return int(self._fact("previous"))
 
+    @property
+    def needs_snapshots(self) -> bool:
+        """Whether a change that the log cannot repeat is not in both snapshots, because one could not be written."""
+        query = "SELECT position FROM changes WHERE logged = 0 AND position > ? LIMIT 1"
+        return self._value(query, self.previous) is not None
+
     def fold(self, position: int, previous: int, keep_seconds: float, key_days: float) -> None:
         """Record two snapshots, and remove content that is no longer needed.
 
         Features and labels of changes that both snapshots contain go after `keep_seconds`, and the rest of such a
         change goes after `key_days`. Removed content is overwritten, also in SQLite's own log.
+
+        A change from the future was made before the clock was set back. Its age counts from now on.
         """
         now = time.time()
         with self._transaction():
             self._set(snapshot=position, previous=previous)
+            self._database.execute("UPDATE changes SET time = ? WHERE time > ?", (now, now))
             self._database.execute(
                 "UPDATE changes SET content = NULL, features = NULL "
                 "WHERE content IS NOT NULL AND position <= ? AND time <= ?",

@@ -52,9 +52,13 @@ class Handlers:
             self._predict, lambda question: len(question.rows), ROWS["cpu"], self._thread()
         )
         self._pictures: Batches[list[Picture], list[np.ndarray | str]] | None = None
-        if service.extractor is not None:
-            pool = self._open.enter_context(workers(service.extractor))
-            self._pool, self._share = pool, PICTURES * pool._max_workers
+        self._begin_pictures()
+
+    def _begin_pictures(self) -> None:
+        """Start the threads for pictures, if the model takes them. That of a reader may appear after the start."""
+        if self._pictures is None and self.service.extractor is not None:
+            self._pool = self._open.enter_context(workers(self.service.extractor))
+            self._share = PICTURES * self._pool._max_workers
             self._pictures = Batches(self._extract, len, self._share, self._thread())
 
     def close(self) -> None:
@@ -80,6 +84,7 @@ class Handlers:
         """Return the features of samples that can be used, their places, and the others with the reasons."""
         if samples.ids:
             return self.recent_samples.rows(samples.ids), list(range(len(samples))), []
+        self._begin_pictures()
         if samples.rows is not None:
             if self._pictures is not None:
                 raise Refusal(422, f"This model takes pictures; send them as {FORM}, in the field files.")

@@ -22,7 +22,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from if2net.config import Config, resolve_device
-from if2net.errors import IF2NetError, InputError, NumericalError, unknown
+from if2net.errors import ConfigurationError, IF2NetError, InputError, NumericalError, unknown
 from if2net.images.backbones.registry import DEFAULT
 from if2net.images.extractor import Extractor
 from if2net.images.learning import IMAGE_SETTINGS
@@ -138,6 +138,7 @@ class Service:
         self._jobs: deque[Job] = deque()
         self._calls: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._wake = threading.Condition()
+        self._publishing = threading.Lock()  # the thread that follows a file is not the only one that publishes
         self._stopping = self._is_broken = False
         self._thread = threading.Thread(target=self._follow if settings.read_only else self._work, daemon=True)
 
@@ -207,11 +208,12 @@ class Service:
 
     def derive_novelty(self) -> Published:
         """Publish a model that can recognise unknown samples, and go on doing so; in the thread that learns."""
-        if not self.published.has_novelty:
-            self.published.learned()
-            self.published = Published.of(self._net, self.published.version, novelty=True)
-            self._wants_novelty = True
-        return self.published
+        with self._publishing:
+            if not self.published.has_novelty:
+                self.published.learned()
+                self.published = Published.of(self._net, self.published.version, novelty=True)
+                self._wants_novelty = True
+            return self.published
 
     def changes(self, limit: int) -> tuple[list[Logged], set[int]]:
         """Return the latest changes, and the positions of those that were taken back."""
@@ -292,6 +294,7 @@ class Service:
             change = self._take_back_last()
         else:
             change = self._with_known_names(change)
+            self._check_columns(change)
             new = set(change.labels).difference(self._net.labels.known) if change.operation in (LEARN, MERGE) else ()
             if len(self._net.labels) + len(new) > self.settings.classes:
                 raise Refusal(409, f"The model may have at most {self.settings.classes:,} classes; use fewer labels.")
@@ -310,6 +313,16 @@ class Service:
         if change.labels[0] not in names:
             raise Refusal(404, str(unknown("class", change.labels[0], names)))
         return replace(change, labels=(names[change.labels[0]], *change.labels[1:]))
+
+    def _check_columns(self, change: Change) -> None:
+        """Refuse a table that was read before another one, perhaps with another order, gave the columns names."""
+        names, known = change.feature_names, self._net.feature_names
+        if names is not None and known is not None and list(names) != known:
+            raise Refusal(
+                503,
+                "While the table was read, another one became the first of the model; send it again.",
+                {"Retry-After": "1"},
+            )
 
     def _refuse(self, group: list[Job], error: Exception, *, changed: bool) -> None:
         """Return to the state of the disk, because changes could not be solved or written, and refuse them."""
@@ -363,8 +376,14 @@ class Service:
     # ------------------------------------------------------------------ models
 
     def _publish(self) -> None:
-        version = 0 if self._net.log is None else self._net.log["position"]
-        self.published = Published.of(self._net, version, self._wants_novelty)
+        self.published = self._solved(self._net)
+
+    def _solved(self, net: IF2Net) -> Published:
+        version = 0 if net.log is None else net.log["position"]
+        if self._wants_novelty:
+            with suppress(InputError, ConfigurationError):  # the file may be replaced by a model that only predicts
+                return Published.of(net, version, novelty=True)
+        return Published.of(net, version, novelty=False)
 
     def _new(self) -> IF2Net:
         # The first pictures are often of one class, whose scale would not suit the next (results/image_scales.py).
@@ -402,10 +421,15 @@ class Service:
         if self._seen is None:
             return
         net = IF2Net.load(self.path, self.settings.device)
+        if hasattr(self, "_net") and _identity(net.backbone) != _identity(self.backbone):
+            raise InputError(
+                f"{self.path} now has another backbone, or takes rows instead of pictures; restart the server."
+            )
         if net.backbone is not None:
             self._find_backbone(net)
-        self._net = net
-        self._publish()
+        with self._publishing:
+            self.published = self._solved(net)
+            self._net = net
 
     def _signature(self) -> tuple[int, ...] | None:
         try:
@@ -419,7 +443,7 @@ class Service:
             if self._signature() != self._seen:
                 try:
                     self._load()
-                except IF2NetError as error:
+                except Exception as error:  # the next file may be better
                     logger.error("The new file is not used: %s", error)
             with self._wake:
                 self._wake.wait(timeout=FOLLOW_SECONDS)
@@ -446,6 +470,10 @@ def _groups(jobs: list[Job]) -> Iterator[list[Job]]:
 def _bytes(request: ChangeRequest) -> int:
     features = None if request.change is None else request.change.features
     return 0 if features is None else features.nbytes
+
+
+def _identity(backbone: BackboneRecord | None) -> str | None:
+    return None if backbone is None else backbone["identity"]
 
 
 def _default_backbone() -> str:

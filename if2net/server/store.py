@@ -77,7 +77,7 @@ class Store:
                 log.close()
                 self._set_aside(self.log_path, error)
                 self._begin_log(net)
-            if is_damaged:
+            if is_damaged or self.log.needs_snapshots:
                 self.save(net, twice=True)
             return net
         if log is not None:
@@ -165,6 +165,8 @@ class Store:
         for position, change in self.log.after(net.log["position"]):
             if position not in skipped:
                 if not change.logged:  # it is in no snapshot, so it was never acknowledged
+                    if position < self.log.last:
+                        raise DamagedLogError(f"The change {position} of {self.path} is in no snapshot and no log.")
                     self.log.drop(position)
                     return
                 try:
@@ -199,7 +201,7 @@ class Store:
         self.log.append(first, entries)
         net.log = {"id": self.log.id, "position": first + len(entries) - 1}
         self.unsaved_samples += sum(entry.change.samples for entry in entries)
-        if not all(entry.change.logged for entry in entries):
+        if self.log.needs_snapshots:
             self.save(net, twice=True)
         elif not self.path.exists():  # the file has the settings and the backbone
             self.save(net)
@@ -217,12 +219,12 @@ class Store:
         self.unsaved_samples = 0
 
     def save_if_due(self, net: IF2Net) -> None:
-        """Write a snapshot if the model has changed, or if the log has content that is too old."""
+        """Write a snapshot if the model has changed, or if the log has content that is too old or from the future."""
         assert net.log is not None
         waited = time.monotonic() - self.saved_at >= self.settings.snapshot_seconds
         if self.unsaved_samples < self.settings.snapshot_samples and not waited:
             return
-        if net.log["position"] > self.log.snapshot:
+        if net.log["position"] > self.log.snapshot or self.log.needs_snapshots:
             self.save(net)
             return
         self.saved_at = time.monotonic()
@@ -230,7 +232,7 @@ class Store:
             (self.log.oldest_features, self.settings.keep_seconds),
             (self.log.oldest_key, self.settings.key_days * 86_400),
         )
-        if any(oldest is not None and time.time() - oldest >= seconds for oldest, seconds in limits):
+        if any(oldest is not None and not 0 <= time.time() - oldest < seconds for oldest, seconds in limits):
             self.save(net)
 
     def close(self, net: IF2Net) -> None:

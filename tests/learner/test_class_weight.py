@@ -108,6 +108,17 @@ def test_the_weight_of_a_class_goes_with_its_new_name(new_classifier, unequal, t
         assert model.predict(X).tolist() == [names.get(label, label) for label in expected.tolist()]
 
 
+@pytest.mark.parametrize("weights", [{7: 2.0}, {1: 30.0, 7: 2.0}, {7: 2.0, 1: 30.0}], ids=str)
+def test_a_renamed_class_keeps_its_weight_where_the_new_name_had_another(new_classifier, unequal, weights):
+    X, y = unequal
+    classifier = new_classifier(class_weight=weights).fit(X, y)
+    scores = classifier.decision_function(X)[:, 1]
+    classifier.rename(1, 7)
+    assert classifier.get_params()["class_weight"] == ({7: 30.0} if 1 in weights else {})
+    classifier.partial_fit(X[:1], [9]).forget(X[:1], [9])  # it is solved again
+    np.testing.assert_allclose(classifier.decision_function(X)[:, 2], scores, atol=1e-4)
+
+
 @pytest.mark.parametrize("weight", [{True: 3}, {np.int64(1): np.float32(3)}, {1.0: np.array(3)}], ids=str)
 @pytest.mark.parametrize("kind", [int, bool])
 def test_numbers_of_every_type_name_the_same_class(new_classifier, unequal, weight, kind):

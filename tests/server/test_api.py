@@ -10,6 +10,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 from PIL import Image
+from waiting import until
 
 from if2net import modelfile
 from if2net.learner import IF2Net
@@ -133,6 +134,27 @@ def test_numbers_stay_numbers_in_addresses_and_tables(tmp_path, served, more):
         reordered = "more,z,x\n1,0,3\n"
         assert len(client.post("/v1/predict", content=reordered, headers=csv).json()["predictions"]) == 1
         assert "missing" in client.post("/v1/predict", content="x\n1\n", headers=csv).json()["error"]
+
+
+def test_two_first_tables_with_other_orders_of_columns_are_not_mixed(tmp_path, served):
+    tables = ["width,height,label\n1,5,a\n2,6,b\n", "height,width,label\n5,3,a\n6,4,b\n"]
+
+    def teach(table):
+        return client.post("/v1/learn", content=table, headers={"Content-Type": "text/csv"})
+
+    with served(tmp_path / "new.if2") as client, ThreadPoolExecutor(2) as pool:
+        begun, go_on = threading.Event(), threading.Event()
+        client.service.call(lambda: (begun.set(), go_on.wait()))
+        begun.wait()
+        asked = []
+        for place, table in enumerate(tables, 1):
+            asked.append(pool.submit(teach, table))
+            until(lambda place=place: len(client.service._jobs) == place)
+        go_on.set()
+        assert [one.result().status_code for one in asked] == [200, 503]
+        assert teach(tables[1]).json()["samples"] == 4
+        features = [change.features.tolist() for _, change in client.service._store.log.after(0)]
+        assert features == [[[1, 5], [2, 6]], [[3, 5], [4, 6]]]
 
 
 def test_unknown_samples_have_no_label(tmp_path, served, three_classes):

@@ -1,10 +1,13 @@
 """Acknowledged changes survive: kills, restarts, full disks and damaged files."""
 
 import errno
+import io
 import shutil
 import sqlite3
 import threading
+import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import httpx
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from typer.testing import CliRunner
 from waiting import until
 
@@ -42,6 +46,13 @@ def full_disk(*_):
 
 def counts(client):
     return {entry["name"]: entry["samples"] for entry in client.get("/v1/classes").json()["classes"]}
+
+
+def picture(colour):
+    """Return the files of a form with one picture."""
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), colour).save(file, "PNG")
+    return [("files", ("one.png", file.getvalue()))]
 
 
 def log_content(path):
@@ -124,6 +135,30 @@ def test_a_clean_stop_leaves_no_features(model, served, three_classes):
     assert X[0].astype(float).tobytes() not in log_content(model)
     assert IF2Net.load(model, "cpu").samples == 90
     assert IF2Net.load(kept_file(model), "cpu").samples == 90
+
+
+def test_features_leave_the_log_although_the_clock_was_set_back(model, served, three_classes, monkeypatch):
+    now = time.time()
+    clock = [now + 86_400]
+    monkeypatch.setattr(time, "time", lambda: clock[0])
+    X, y = three_classes(30, seed=1)
+    with served(model, keep_seconds=600, snapshot_seconds=0.1) as client:
+        learn(client, X, y)
+        clock[0] = now
+        until(lambda: client.get("/v1/changes").json()[0]["time"] == now)
+        assert client.get("/v1/model/info").json()["can_undo"]  # for `keep_seconds` from then on
+        clock[0] = now + 600
+        until(lambda: X[0].astype(float).tobytes() not in client.service.call(lambda: log_content(model)).result())
+
+
+def test_a_clean_stop_leaves_no_features_although_the_clock_was_set_back(model, served, three_classes, monkeypatch):
+    X, y = three_classes(30, seed=1)
+    tomorrow = time.time() + 86_400
+    with served(model) as client:
+        monkeypatch.setattr(time, "time", lambda: tomorrow)
+        learn(client, X, y)
+        monkeypatch.undo()
+    assert X[0].astype(float).tobytes() not in log_content(model)
 
 
 @pytest.mark.parametrize("place", [3, 200, -1])
@@ -380,6 +415,35 @@ def test_a_merge_whose_second_snapshot_fails_is_there_as_a_whole(model, served, 
         assert learn(client, *three_classes(30, seed=1)).json()["version"] == 2
 
 
+@pytest.mark.parametrize("restarted", [True, False])
+def test_a_merge_whose_second_snapshot_failed_gets_it_later(model, served, three_classes, monkeypatch, restarted):
+    other = model.parent / "other.if2"
+    IF2Net.load(model, "cpu").fork().learn(*three_classes(15, seed=2)).save(other)
+    save, saves = IF2Net.save, []
+
+    def fail_second(self, *arguments, **options):
+        saves.append(self)
+        if len(saves) == 2:
+            raise OutputError("The disk is full.")
+        save(self, *arguments, **options)
+
+    with served(model) as client:
+        with monkeypatch.context() as patch:
+            patch.setattr(IF2Net, "save", fail_second)
+            assert client.post("/v1/merge", content=other.read_bytes()).status_code == 507
+        if not restarted:
+            learn(client, *three_classes(30, seed=1))
+        crash(client)
+    if restarted:
+        with served(model) as client:
+            learn(client, *three_classes(30, seed=1))
+            crash(client)
+    model.write_bytes(b"damaged")
+    with served(model) as client:
+        assert sum(counts(client).values()) == 60 + 15 + 30
+        assert [learn(client, *three_classes(3, seed=seed)).status_code for seed in (3, 4)] == [200, 200]
+
+
 def test_a_read_only_folder_is_an_error_at_the_start(model, served, monkeypatch):
     monkeypatch.setattr("if2net.files.os.access", lambda *_: False)  # the tests may run as root
     with pytest.raises(OutputError), served(model):
@@ -402,6 +466,60 @@ def test_a_reader_follows_the_model(model, served, three_classes):
         assert reader.get("/v1/model").status_code == 200
         predictions = reader.post("/v1/predict", json={"rows": three_classes(3)[0].tolist(), "unknown": 0.05})
         assert predictions.status_code == 200
+
+
+def test_a_reader_that_derives_novelty_still_follows_the_model(model, served, three_classes, monkeypatch):
+    solve, begun, go_on = IF2Net.solve, threading.Event(), threading.Event()
+
+    def slow(net, *, novelty=False):
+        if novelty:
+            begun.set()
+            go_on.wait()
+        return solve(net, novelty=novelty)
+
+    with served(model, read_only=True) as reader, ThreadPoolExecutor(1) as pool:
+        monkeypatch.setattr(IF2Net, "solve", slow)
+        question = {"rows": three_classes(3)[0].tolist(), "unknown": 0.3}
+        asked = pool.submit(reader.post, "/v1/predict", json=question)
+        begun.wait()
+        IF2Net.load(model, "cpu").learn(*three_classes(300, seed=1)).save(model)
+        until(lambda: reader.service._signature() == reader.service._seen)
+        threading.Event().wait(0.3)  # the new file is loaded meanwhile
+        go_on.set()
+        assert asked.result().status_code == 409  # the model that was asked has too few samples
+        until(lambda: sum(counts(reader).values()) == 360, seconds=20)
+        assert reader.post("/v1/predict", json=question).status_code == 200
+
+
+def test_a_reader_follows_to_a_model_without_novelty(model, served, three_classes):
+    net = IF2Net(width=60, device="cpu").learn(*three_classes(300))
+    net.save(model)
+    with served(model, read_only=True) as reader:
+        question = {"rows": three_classes(3)[0].tolist(), "unknown": 0.3}
+        assert reader.post("/v1/predict", json=question).status_code == 200
+        net.learn(*three_classes(30, seed=1)).rename("ant", "termite").predictor().save(model)
+        until(lambda: "termite" in counts(reader), seconds=20)
+        assert reader.post("/v1/predict", json=question).status_code == 409
+
+
+def test_a_reader_takes_pictures_when_a_model_of_pictures_appears(tmp_path, served, caplog):
+    model, other = tmp_path / "pets.if2", tmp_path / "other.if2"
+    for path, backbone in ((other, "pixels,size=8,flip=yes"), (model, "pixels,size=8")):
+        with served(path, rows=False, backbone=backbone) as client:
+            for name in ("red", "blue"):
+                client.post("/v1/learn", files=picture(name), data={"label": name})
+    waiting = model.rename(tmp_path / "waiting.if2")
+    with served(model, rows=False, read_only=True) as reader:
+        assert reader.post("/v1/predict", files=picture("red")).status_code == 422
+        waiting.rename(model)
+        until(lambda: len(counts(reader)) == 2)
+        answer = reader.post("/v1/predict", files=picture("red")).json()
+        assert answer["predictions"][0]["label"] == "red"
+        other.replace(model)  # whose features have the same number but mean something else
+        until(lambda: "restart the server" in caplog.text)
+        assert reader.get("/v1/model/info").json()["backbone"] == "pixels,size=8"
+        again = reader.post("/v1/predict", files=picture("red")).json()
+        assert again["predictions"][0]["probability"] == answer["predictions"][0]["probability"]
 
 
 def test_keys_are_forgotten_after_their_time(model, served, three_classes):
