@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS changes (
     checksum BLOB NOT NULL
 );
 CREATE INDEX IF NOT EXISTS whole ON changes (position) WHERE content IS NOT NULL;
+CREATE INDEX IF NOT EXISTS unlogged ON changes (position) WHERE logged = 0;
 """
 FORMAT = 1
 # Columns that the checksum of a change covers, besides its features.
