@@ -170,13 +170,13 @@ class Novelty:
 
 
 def _deviation(values: Tensor, dtype: torch.dtype) -> float:
-    """Return the standard deviation of values that come from sums in this precision, and 1 where all are zero.
+    """Return the standard deviation of distances or scores, which come from sums in this precision.
 
-    A variance is a difference between two mean squares. A smaller one than their rounding would differ with the order
-    of the samples, and scores that are all alike would decide about the novelty.
+    A variance is a difference between two mean squares, of values that are usually about 1. A smaller one than their
+    rounding would differ with the order of the samples, and scores that are all alike would decide about the novelty.
     """
-    least = (ROUNDINGS_OF_SQUARES * torch.finfo(dtype).eps) ** 0.5 * float(values.square().mean().sqrt())
-    return max(float(values.std()), least) or 1.0
+    least = (ROUNDINGS_OF_SQUARES * torch.finfo(dtype).eps) ** 0.5
+    return max(float(values.std()), least * max(float(values.square().mean().sqrt()), 1.0))
 
 
 def _scatter(statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:

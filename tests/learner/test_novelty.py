@@ -168,6 +168,19 @@ def test_the_order_of_samples_whose_scores_are_alike_does_not_change_the_novelty
     assert_same_novelty_in_another_order(X, y, dtype)
 
 
+def test_the_order_of_equal_samples_does_not_change_the_novelty():
+    """They have no distances, only rounding, which is not divided by itself."""
+    X, y = np.full((400, 1), 7.3), np.random.default_rng(0).integers(0, 5, 400)
+    frozen = IF2Net(seed=0, device="cpu", encoder="linear", dtype="float64").learn(X, y)
+    values = []
+    for seed in range(3):
+        learner = frozen.fork()
+        for part in np.array_split(np.random.default_rng(seed).permutation(400), 9):
+            learner.learn(X[part], y[part])
+        values.append(float(learner.novelty(X[:1] + 1)))
+    assert values[1:] == pytest.approx(2 * values[:1], rel=1e-6)
+
+
 def test_a_class_is_no_longer_novel_when_it_has_been_learned(learner, halves, digits):
     X, y = digits
     again = learner.fork().learn(*halves[:2])
