@@ -39,7 +39,7 @@ IN_PLACE = 16_384
 # rounding errors behind when they are undone.
 IN_PLACE_SQUARES = 8
 # After forgetting, the remaining sums must be this many times the rounding of the former ones. Scores are then off by
-# at most about the inverse, divided by the ridge: by 0.01 at a ridge of 0.02.
+# up to a few times the inverse, divided by the ridge: by 0.01 at a ridge of 0.02, but by more at smaller ones.
 ROUNDINGS_LEFT = 5000
 # Sums of weights in another order differ by less than this share.
 ROUNDINGS_OF_WEIGHTS = 1e-9
