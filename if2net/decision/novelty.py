@@ -54,6 +54,8 @@ FAR_ABOVE = 10
 TAILS = 32
 # Random vectors that estimate a trace. The error is about 1 % at this number, far below the spread of the samples.
 PROBES = 64
+# A variance below this many roundings of the mean square is rounding.
+ROUNDINGS_OF_SQUARES = 100
 
 # V ↦ VB for a fixed matrix B.
 Product = Callable[[Tensor], Tensor]
@@ -71,10 +73,12 @@ class RelativeDistance:
     @classmethod
     def of(cls, statistics: Statistics) -> RelativeDistance:
         weights, means, scatter = _scatter(statistics)
-        # Where the classes are far apart, the scatter around their means is lost in the rounding of G, which may add
-        # up to more than this over many samples.
-        least = ROUNDINGS * rounding(statistics.G, statistics.G.dtype)
-        alpha = max(RIDGE * mean_diagonal(scatter), least) or 1.0
+        alpha, lost = RIDGE * mean_diagonal(scatter), rounding(statistics.G, statistics.G.dtype)
+        if alpha < ROUNDINGS * lost:
+            # Where the classes are far apart or have one sample each, the scatter is lost in the rounding of G. The
+            # rest would differ with the order of the samples, and a ridge of its size would magnify that.
+            scatter, alpha = torch.zeros_like(scatter), lost / torch.finfo(scatter.dtype).eps ** 0.5
+        alpha = alpha or 1.0
         while (lower := cholesky(scatter, alpha, scatter.dtype)) is None:
             alpha *= 2
         identity = torch.eye(len(lower), dtype=lower.dtype, device=lower.device)
@@ -142,7 +146,7 @@ class Novelty:
             # distance counts.
             beta, weight = torch.zeros_like(Q), 0.0
         distances, winners = RelativeDistance.of(fitting).draw(like, beta)
-        scales = 1 / (float(distances.std()) or 1.0), weight / (float(winners.std()) or 1.0)
+        scales = 1 / _deviation(distances, total.G.dtype), weight / _deviation(winners, total.G.dtype)
         drawn = distances * scales[0] - winners * scales[1] if enough else torch.empty(0)
         distance = RelativeDistance.of(total)
         root, sides = product(distance.root.to(total.G.dtype)), product(distance.sides.T)
@@ -163,6 +167,16 @@ class Novelty:
                 "different samples, or start again with a larger holdout."
             )
         return float(torch.quantile(self.drawn, 1 - share))
+
+
+def _deviation(values: Tensor, dtype: torch.dtype) -> float:
+    """Return the standard deviation of distances or scores, which come from sums in this precision.
+
+    A variance is a difference between two mean squares, of values that are usually about 1. A smaller one than their
+    rounding would differ with the order of the samples, and scores that are all alike would decide about the novelty.
+    """
+    least = (ROUNDINGS_OF_SQUARES * torch.finfo(dtype).eps) ** 0.5
+    return max(float(values.std()), least * max(float(values.square().mean().sqrt()), 1.0))
 
 
 def _scatter(statistics: Statistics) -> tuple[Tensor, Tensor, Tensor]:

@@ -44,6 +44,8 @@ SHARE_OF_BEST = 1 / 3
 ENOUGH_HELD_OUT = 10
 # The error of β = 0, ‖Y‖²/n.
 ERROR_OF_ZERO = 1.0
+# Errors below this many roundings count as equal. They are differences between numbers of about 1.
+ROUNDINGS_OF_ERROR = 100
 # A path covers this many decades on either side of its centre.
 REACH = 1.5
 # Golden-section and bisection steps, which find a ridge to five digits.
@@ -82,7 +84,8 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
             continue
         best = golden_section(error, max(best - 0.5, first), min(best + 0.5, last), STEPS_OF_SEARCH)
         if error(best) < ERROR_OF_ZERO or max(seen) + REACH > highest:
-            return 10.0 ** _smallest_good(error, best, first, slack * error(best), fitting, held)
+            least = ROUNDINGS_OF_ERROR * torch.finfo(fitting.G.dtype).eps
+            return 10.0 ** _smallest_good(error, best, first, slack * max(error(best), least), fitting, held)
         centre = max(seen) + REACH
     return DEFAULT_RIDGE
 

@@ -16,14 +16,15 @@ from if2net.decision.symmetric import symmetric_product
 TIMES = 10
 # Directions beyond one per sample, which make sure that none is missed.
 MORE = 8
-# This share of tr(G) may be outside the directions; there is more where samples are nameless.
+# This share of tr(G), and of the sum of each class, may be outside the directions. There is more where samples are
+# nameless, or so short beside others that their directions are lost in rounding.
 OUTSIDE = 1e-4
 
 
 def row_space(statistics: Statistics) -> tuple[Tensor, Statistics] | None:
     """Return orthonormal directions that contain all rows, as columns, and the statistics reduced to them.
 
-    None where that would not save time.
+    None where that would not save time, or where the directions do not contain all rows.
     """
     width, count = statistics.width, statistics.samples + MORE
     if width < NO_COPY_WIDTH or TIMES * count > width:
@@ -33,4 +34,8 @@ def row_space(statistics: Statistics) -> tuple[Tensor, Statistics] | None:
     random = torch.randn(width, count, generator=torch.Generator().manual_seed(0)).to(G)
     U = torch.linalg.qr(symmetric_product(G, random)).Q
     reduced = statistics.reduced(U)
-    return (U, reduced) if reduced.trace >= (1 - OUTSIDE) * statistics.trace else None
+    if reduced.trace < (1 - OUTSIDE) * statistics.trace:
+        return None
+    Q = statistics.Q
+    lost = torch.linalg.vector_norm((Q - U @ reduced.Q).double(), dim=0)
+    return (U, reduced) if bool((lost <= OUTSIDE * torch.linalg.vector_norm(Q.double(), dim=0)).all()) else None

@@ -103,6 +103,7 @@ class Statistics:
         self.weights = torch.zeros(0, dtype=torch.float64, device=device)
         self.nameless, self.nameless_weight, self.largest = 0, 0.0, 0.0
         self._waiting: list[Rows] = []
+        self._only_waiting = True  # no sample is part of G and Q yet
         self.features: int | None = None  # of which G is the reduced form
 
     @property
@@ -189,11 +190,12 @@ class Statistics:
         self.nameless += other.nameless
         self.nameless_weight += other.nameless_weight
         self.largest = max(self.largest, other.largest)
-        if sum(len(rows.y) for rows in other._waiting) == other.samples + other.nameless:  # none has been added yet
+        if other._only_waiting:
             for rows in other._waiting:
                 self._wait(rows._replace(y=columns[rows.y]))
             return
         self._add_waiting()
+        self._only_waiting = False
         add_triangle(self._G, other.G)
         self._Q.index_add_(1, columns, other.Q)
 
@@ -270,7 +272,7 @@ class Statistics:
         """Restore the statistics from `tensors`. Every sample gets the weight 1."""
         self._G, self._Q, self.counts = (tensors[f"{prefix}.{name}"] for name in ("G", "Q", "counts"))
         self.weights = self.counts.double()
-        self._waiting = []
+        self._waiting, self._only_waiting = [], False
 
     def are_possible(self, squares: float, weight: float) -> bool:
         """Return whether samples of these weights can have these sums, apart from the rounding of forgotten ones.
@@ -302,6 +304,7 @@ class Statistics:
         """Return statistics of the same samples with another G and Q."""
         statistics = Statistics(0)
         statistics._G, statistics._Q, statistics.features = G, Q, features
+        statistics._only_waiting = False
         statistics.counts, statistics.weights = self.counts, self.weights
         statistics.nameless, statistics.nameless_weight = self.nameless, self.nameless_weight
         return statistics
@@ -340,6 +343,7 @@ class Statistics:
         return self._waiting[0]
 
     def _add(self, rows: Rows, sign: int) -> None:
+        self._only_waiting = False
         self._Q = _with_class_sums(self._Q, rows, sign)  # first, while V is in the cache
         if len(self._G):
             self._G = _with_gram(self._G, rows, sign)

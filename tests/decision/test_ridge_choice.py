@@ -87,6 +87,19 @@ def test_rounding_does_not_flip_the_ridge_where_whole_categories_are_held_out(se
     np.testing.assert_allclose(split.decision_function(X), once.decision_function(X), atol=1e-3)
 
 
+@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("noise", [0.001, 0.01])
+def test_the_order_of_samples_that_every_ridge_fits_does_not_change_the_ridge(width, noise):
+    """The errors of all ridges are rounding, and some are negative."""
+    generator = torch.Generator().manual_seed(0)
+    inner = 30 * torch.randn(1, 3, generator=generator) + noise * torch.randn(400, 3, generator=generator)
+    V, y, chosen = inner @ torch.randn(3, width, generator=generator), torch.zeros(400, dtype=torch.int64), []
+    for _ in range(5):
+        some, others = torch.randperm(300, generator=generator), 300 + torch.randperm(100, generator=generator)
+        chosen.append(choose_ridge(counted(V[some], y[some]), counted(V[others], y[others])))
+    assert max(chosen) == pytest.approx(min(chosen), rel=1e-3)
+
+
 def test_less_slack_chooses_a_larger_ridge_and_no_slack_the_best_one(task):
     V, y = task(120, 40, 4)
     fitting, held = counted(V[:70], y[:70]), counted(V[70:], y[70:])

@@ -6,6 +6,7 @@ from layers import learned_layer
 
 from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.row_space import row_space
+from if2net.decision.statistics import one_hot
 
 WIDE = 200
 
@@ -40,6 +41,23 @@ def test_the_scatter_of_nameless_samples_is_noticed(task):
     layer.total.drop(0)
     assert row_space(layer.total) is None
     torch.testing.assert_close(layer.beta, solve(layer.total.G, layer.total.Q, absolute_ridge(layer.total.G, 1e-3)))
+
+
+def test_samples_much_shorter_than_others_are_not_lost(task):
+    """In float32, their directions are below the rounding of the others."""
+    V, y = task(32, WIDE + 200, 3)
+    V = (
+        V
+        * torch.logspace(-3, 0, 32, dtype=V.dtype)[torch.randperm(32, generator=torch.Generator().manual_seed(0))][
+            :, None
+        ]
+    ).float()
+    layer = learned_layer(V, y, torch.zeros(32, dtype=torch.bool), classes=3, ridge=1e-3)
+    alpha = absolute_ridge(layer.total.G, 1e-3)
+    exact = V.double().T @ torch.linalg.solve(
+        V.double() @ V.double().T + alpha * torch.eye(32, dtype=torch.float64), one_hot(y, 3, torch.float64)
+    )
+    torch.testing.assert_close(V.double() @ layer.beta.double(), V.double() @ exact, rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize(("samples", "width"), [(300, WIDE + 200), (20, WIDE - 1)], ids=["many samples", "narrow"])

@@ -64,6 +64,18 @@ def test_merging_equals_counting_together_with_classes_in_any_order(task):
     assert_counts(ours, V, y, 3)
 
 
+def test_merging_equals_counting_together_whichever_rows_a_mask_selects(task):
+    """On a GPU, all rows of a batch wait to be added, as many as there may be samples of other batches."""
+    V, y = task(TOGETHER + 14, 5, 3)
+    mask = torch.zeros(len(V), dtype=torch.bool)
+    mask[:13] = mask[-1] = True
+    both, other = counted(V[:0], y[:0], classes=3), counted(V[:0], y[:0], classes=3)
+    other.add(V[:TOGETHER], y[:TOGETHER], mask[:TOGETHER])
+    other.add(V[TOGETHER:], y[TOGETHER:], mask[TOGETHER:])
+    both.merge(other, torch.arange(3))
+    assert_counts(both, V[mask], y[mask], 3)
+
+
 def test_classes_can_appear_after_others_were_counted(task):
     V, y = task(30, 6, 2)
     statistics = counted(V, y, 2)

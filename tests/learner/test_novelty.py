@@ -139,6 +139,48 @@ def test_the_order_of_the_classes_does_not_change_probabilities_or_novelty(learn
     assert list(other.predict(samples, unknown=0.05)) == list(learner.predict(samples, unknown=0.05))
 
 
+def assert_same_novelty_in_another_order(X, y, dtype):
+    frozen = IF2Net(seed=0, device="cpu", width=100, dtype=dtype).learn(X, y)
+    order = np.random.default_rng(1).permutation(len(X))
+    one, other = frozen.fork().learn(X, y), frozen.fork()
+    for part in np.array_split(order, 5):
+        other.learn(X[part], y[part])
+    new = X + np.random.default_rng(2).normal(size=X.shape)
+    values = one.novelty(new).numpy()
+    tolerance = {"float32": 1e-2, "float64": 1e-6}[dtype] * np.abs(values).max()
+    np.testing.assert_allclose(other.novelty(new), values, rtol=0, atol=tolerance)
+    limits = [learner._with_novelty()[1].limit(0.05) for learner in (one, other)]
+    assert limits[0] == pytest.approx(limits[1], abs=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_order_of_classes_of_one_sample_each_does_not_change_the_novelty(dtype):
+    """They have no scatter around their means, only the rounding of G."""
+    X = np.random.default_rng(0).normal(size=(150, 5))
+    X[:5] *= 100
+    assert_same_novelty_in_another_order(X, np.arange(150), dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_order_of_samples_whose_scores_are_alike_does_not_change_the_novelty(dtype):
+    """All samples that are held out are equal, and so are all others."""
+    X, y = np.arange(150)[:, None] % 2.0, np.arange(150) // 2 % 2
+    assert_same_novelty_in_another_order(X, y, dtype)
+
+
+def test_the_order_of_equal_samples_does_not_change_the_novelty():
+    """They have no distances, only rounding, which is not divided by itself."""
+    X, y = np.full((400, 1), 7.3), np.random.default_rng(0).integers(0, 5, 400)
+    frozen = IF2Net(seed=0, device="cpu", encoder="linear", dtype="float64").learn(X, y)
+    values = []
+    for seed in range(3):
+        learner = frozen.fork()
+        for part in np.array_split(np.random.default_rng(seed).permutation(400), 9):
+            learner.learn(X[part], y[part])
+        values.append(float(learner.novelty(X[:1] + 1)))
+    assert values[1:] == pytest.approx(2 * values[:1], rel=1e-6)
+
+
 def test_a_class_is_no_longer_novel_when_it_has_been_learned(learner, halves, digits):
     X, y = digits
     again = learner.fork().learn(*halves[:2])

@@ -101,6 +101,19 @@ def test_samples_are_forgotten_only_with_their_own_weights(new_learner, digits, 
             learner.forget(X[:50], y[:50], None if wrong is None else wrong[:50])
 
 
+def test_forgetting_is_refused_where_the_weight_of_a_class_would_be_lost_in_rounding(new_learner, digits, unchanged):
+    """The weight of 1e-12 is below the rounding of the others, and no file would have a class of weight 0."""
+    X, y = digits[0][:300], digits[1][:300]
+    weights = np.where(y == 0, 1e6, 1.0)
+    zeros = np.flatnonzero(y == 0)
+    weights[zeros[0]] = 1e-12
+    learner = new_learner(dtype="float64").learn(X, y, sample_weight=weights)
+    with unchanged(learner), pytest.raises(InputError, match="lost in rounding"):
+        learner.forget(X[zeros[1:]], y[zeros[1:]], weights[zeros[1:]])
+    learner.forget(X[zeros], y[zeros], weights[zeros])
+    assert 0 not in learner.classes
+
+
 def test_a_class_of_weight_zero_is_not_learned(new_classifier, digits):
     X, y = digits
     classifier = new_classifier().fit(X, y, sample_weight=y < 5)
