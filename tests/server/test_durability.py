@@ -392,22 +392,35 @@ def test_a_download_says_that_the_disk_is_full(model, served, three_classes, mon
         assert client.get("/v1/model").status_code == 200
 
 
-def test_a_merge_whose_second_snapshot_fails_is_there_as_a_whole(model, served, three_classes, monkeypatch):
+@pytest.fixture
+def merge_without_second_snapshot(model, three_classes, monkeypatch):
+    """Return a function that asks for a merge, whose second snapshot fails because the disk is full."""
     other = IF2Net.load(model, "cpu").fork().learn(*three_classes(15, seed=2))
     other.save(model.parent / "other.if2")
-    content, save, saves = (model.parent / "other.if2").read_bytes(), IF2Net.save, []
+    content, save = (model.parent / "other.if2").read_bytes(), IF2Net.save
 
-    def fail_second(self, *arguments, **options):
-        saves.append(self)
-        if len(saves) == 2:
-            raise OutputError("The disk is full.")
-        save(self, *arguments, **options)
+    def merge(client, headers=None):
+        saves = []
 
-    with served(model) as client:
+        def fail_second(self, *arguments, **options):
+            saves.append(self)
+            if len(saves) == 2:
+                raise OutputError("The disk is full.")
+            save(self, *arguments, **options)
+
         with monkeypatch.context() as patch:
             patch.setattr(IF2Net, "save", fail_second)
-            refused = client.post("/v1/merge", content=content, headers={"Idempotency-Key": "m"})
-        assert refused.status_code == 507
+            assert client.post("/v1/merge", content=content, headers=headers).status_code == 507
+        return content
+
+    return merge
+
+
+def test_a_merge_whose_second_snapshot_fails_is_there_as_a_whole(
+    model, served, three_classes, merge_without_second_snapshot
+):
+    with served(model) as client:
+        content = merge_without_second_snapshot(client, {"Idempotency-Key": "m"})
         retried = client.post("/v1/merge", content=content, headers={"Idempotency-Key": "m"}).json()
         assert (retried["version"], retried["samples"]) == (1, 75)
         assert client.get("/v1/classes").json()["version"] == 1
@@ -416,21 +429,11 @@ def test_a_merge_whose_second_snapshot_fails_is_there_as_a_whole(model, served, 
 
 
 @pytest.mark.parametrize("restarted", [True, False])
-def test_a_merge_whose_second_snapshot_failed_gets_it_later(model, served, three_classes, monkeypatch, restarted):
-    other = model.parent / "other.if2"
-    IF2Net.load(model, "cpu").fork().learn(*three_classes(15, seed=2)).save(other)
-    save, saves = IF2Net.save, []
-
-    def fail_second(self, *arguments, **options):
-        saves.append(self)
-        if len(saves) == 2:
-            raise OutputError("The disk is full.")
-        save(self, *arguments, **options)
-
+def test_a_merge_whose_second_snapshot_failed_gets_it_later(
+    model, served, three_classes, merge_without_second_snapshot, restarted
+):
     with served(model) as client:
-        with monkeypatch.context() as patch:
-            patch.setattr(IF2Net, "save", fail_second)
-            assert client.post("/v1/merge", content=other.read_bytes()).status_code == 507
+        merge_without_second_snapshot(client)
         if not restarted:
             learn(client, *three_classes(30, seed=1))
         crash(client)
