@@ -8,8 +8,8 @@ RanPAC does the same work for every task, so it learns two.
 A layer of IF2Net has the inputs and a constant as additional features. IF2Net is measured with 10,000 random
 features, and with as many features in total as RanPAC.
 
-"products alone" is a bound: projecting, VᵀV and one Cholesky factor at a fixed ridge, with the same BLAS. A learner
-that keeps G cannot do less.
+"products alone" is projecting, VᵀV and one Cholesky factor at a fixed ridge, with the same BLAS: roughly what a
+learner that keeps G cannot do without.
 
 usage: python benchmarks/rows.py [--width 10000] [--only NAME,...] [--out FILE]
 """
