@@ -208,7 +208,7 @@ class Config:
     def renamed(self, names: Mapping[Any, Any]) -> Config:
         """Return these settings with the weights of classes under their new names.
 
-        `names` has all classes. The weight of a name without a class goes where a class takes the name.
+        `names` has all classes. A weight for a name without a class is dropped if a class takes that name.
 
         >>> Config(class_weight='[["owl", 2.5], ["bat", 3.0]]').renamed({"owl": "bat", "bat": "owl"}).class_weights()
         {'bat': 2.5, 'owl': 3.0}

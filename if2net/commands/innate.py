@@ -68,9 +68,9 @@ def train(
 ) -> None:
     """Train an innate encoder on drawings and write its weights.
 
-    The small network also learns to predict the maps of the large one, which is part of the package. The same command
-    on the same machine gives the same weights; on a CPU, with the same number of threads. The defaults are for a
-    GPU; a CPU takes many hours.
+    The small network also learns to predict the maps of the large one, which is part of the package. No kernel is
+    chosen by timing, so that the same command on the same machine gives the same weights; on a CPU, with the same
+    number of threads. The defaults are for a GPU; a CPU takes many hours.
     """
     from if2net.config import resolve_device
     from if2net.encoder.innate import training, weights

@@ -253,7 +253,7 @@ class Analytic(DecisionLayer):
 
     def _check_precision_left(self, removed: float) -> None:
         before = self.total.trace
-        largest = max(before, self.total.largest)  # bit by bit, too, the rounding errors of the whole are left
+        largest = max(before, self.total.largest)  # forgetting in parts leaves the rounding errors of the whole
         if before - removed < ROUNDINGS_LEFT * torch.finfo(self.total.G.dtype).eps * largest:
             raise _lost_in_rounding()
 

@@ -36,7 +36,7 @@ class RuleConfig:
     """The settings of Algorithm 2. The analytic rule reads the first two, the gradient and EWC rules the others."""
 
     ridge: float | None = None  # relative to tr(G)/S; chosen on held-out statistics when None
-    holdout: float = 0.1  # share of the held-out samples, selected by their content, on which it is chosen
+    holdout: float = 0.1  # share of samples that are held out, by their content; the ridge is chosen on them
     alpha: float = 0.1  # the projector's α; the paper's value
     projector: str = "exact"  # or `recursive`, the paper's; or `batch-mean`, OWM's
     initialisation: str = "analytic"  # of the first task (Remark 1); or `random`

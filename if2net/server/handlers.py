@@ -55,7 +55,7 @@ class Handlers:
         self._begin_pictures()
 
     def _begin_pictures(self) -> None:
-        """Start the threads for pictures, if the model takes them. That of a reader may appear after the start."""
+        """Start the threads for pictures, if the model takes them. A reader may find its model after the start."""
         if self._pictures is None and self.service.extractor is not None:
             self._pool = self._open.enter_context(workers(self.service.extractor))
             self._share = PICTURES * self._pool._max_workers

@@ -315,7 +315,7 @@ class Service:
         return replace(change, labels=(names[change.labels[0]], *change.labels[1:]))
 
     def _check_columns(self, change: Change) -> None:
-        """Refuse a table that was read before another one, perhaps with another order, gave the columns names."""
+        """Refuse a table whose columns are not those of another table that was learned while this one was read."""
         names, known = change.feature_names, self._net.feature_names
         if names is not None and known is not None and list(names) != known:
             raise Refusal(

@@ -1,4 +1,4 @@
-"""Compiling for a GPU, so that a training repeated has the same bits."""
+"""Compiling for a GPU, so that a repeated training gives the same bits."""
 
 from __future__ import annotations
 
