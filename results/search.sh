@@ -2,8 +2,8 @@
 # Searches the settings of all methods (the spaces of if2net/study/bench/hyperparameters.toml) on held-back training data of
 # the first tasks of a stream that is never reported, with at least 12 trials for each. `python results/best.py` writes
 # the best settings into that file, and results/check.py compares the two. A stopped search continues.
-# results/search_images.sh has the searches on images. Those in OUT/three-tasks and OUT/earlier are not used, or only for
-# older runs.
+# results/search_images.sh has the searches on images. Those in OUT/three-tasks are not used, and of OUT/earlier only
+# the choice of IF2Net's encoder for images.
 # usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}

@@ -111,12 +111,13 @@ def plans(
 
 
 # With the best settings of its search, a method can diverge on a reported stream. These are the best settings at a
-# smaller rate, with which it converges on all streams of the experiment.
+# smaller rate, with which it converges on all streams of the experiment. ARI was not run to the end with its rate on
+# Tiny-ImageNet; with twice that rate it diverged.
 MILDER: dict[str, Given] = {
     "mnist-10/5": [("logd", "rate", 0.02), ("logd", "epochs", 12)],
     "fashion-mnist-10/5": [("logd", "rate", 0.01), ("logd", "epochs", 2)],
     "cifar100-60/20@held-out": [("ari", "rate", 0.2)],
-    "tiny-imagenet-100/50@held-out": [("ari", "rate", 0.2)],
+    "tiny-imagenet-100/50@held-out": [("ari", "rate", 0.1)],
     **{f"cub200-100/{tasks}@held-out": [("ari", "rate", 0.1), ("ari", "epochs", 48)] for tasks in (5, 10, 20)},
 }
 
