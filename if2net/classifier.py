@@ -459,6 +459,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def _validated(self, X: Any, *, reset: bool = False) -> Any:
         """Apply scikit-learn's checks of shape and feature names. The learner checks the values."""
         rows, shape = pictures.as_rows(X)
+        if not reset:
+            pictures.check_same_shape(X, shape, self.learner_.config.shape)
         if isinstance(rows, Tensor):  # stays on its device
             if reset:
                 self.n_features_in_ = rows.shape[-1]
@@ -469,8 +471,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         try:
             rows = validate_data(self, rows, reset=reset, accept_sparse="csr", ensure_all_finite=False)
         except (ValueError, TypeError):
-            if not is_sparse(rows):
-                inputs.numbers(rows)  # raises an error that says what to do, if X holds no numbers
+            if not is_sparse(rows):  # raise an error that says what to do, if X holds no numbers or nested lists
+                inputs.numbers(rows)
+                inputs.check_dimensions(rows)
             raise
         return rows if shape is None else rows.reshape(-1, *shape)
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import InputError, NotNumbersError, listed
-from if2net.sparse_rows import COMPLEX, SparseRows, is_sparse
+from if2net.sparse_rows import COMPLEX, SPARSE_TENSOR, SparseRows, is_sparse
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
 LARGEST_EXPONENT = 0.4
@@ -28,13 +28,7 @@ DATES = (date, timedelta, np.datetime64, np.timedelta64)
 def matrix(X: Any, features: int | None = None) -> Tensor | SparseRows:
     """Return X as a matrix of shape (samples, features), on its own device and in its own precision."""
     rows = _as_matrix(X)
-    dimensions = len(rows.shape)
-    if dimensions != 2:
-        hint = " Reshape a single sample with X.reshape(1, -1)." if dimensions == 1 else ""
-        raise InputError(
-            f"X must have two dimensions, samples × features, but it has {dimensions}.{hint} "
-            "Images are flattened with X.reshape(len(X), -1)."
-        )
+    check_dimensions(rows, least=2)
     if rows.shape[0] == 0 or rows.shape[1] == 0:
         raise InputError(f"X is empty (shape {tuple(rows.shape)}); give at least one sample and one feature.")
     if features is not None and rows.shape[1] != features:
@@ -43,6 +37,18 @@ def matrix(X: Any, features: int | None = None) -> Tensor | SparseRows:
             "give the same features in the same order, or start a new learner."
         )
     return rows
+
+
+def check_dimensions(X: Any, least: int = 0) -> None:
+    """Raise an error if X has more than two dimensions, or fewer than `least`."""
+    dimensions = len(getattr(X, "shape", ()))
+    if least <= dimensions <= 2:
+        return
+    hint = " Reshape a single sample with X.reshape(1, -1)." if dimensions == 1 else ""
+    raise InputError(
+        f"X must have two dimensions, samples × features, but it has {dimensions}.{hint} "
+        "Give pictures as one array of N×H×W or N×H×W×C, such as np.array(X)."
+    )
 
 
 def tensor(X: Tensor | SparseRows, dtype: torch.dtype, device: torch.device | str) -> Tensor:
@@ -294,9 +300,7 @@ def _as_matrix(X: Any) -> Tensor | SparseRows:
         return SparseRows(X)
     if isinstance(X, Tensor):
         if X.layout != torch.strided:
-            raise InputError(
-                "Sparse tensors of torch cannot be used; give a sparse matrix of SciPy, or call X.to_dense() first."
-            )
+            raise InputError(SPARSE_TENSOR)
         if X.is_complex():
             raise InputError(COMPLEX)
         return X.detach()

@@ -265,11 +265,7 @@ class IF2Net:
         rows, shape = pictures.as_rows(X)
         if self.encoder is None:
             config = config.for_samples(shape)
-        if shape is not None and config.shape not in (None, shape):
-            raise InputError(
-                f"These pictures are {pictures.format_shape(shape)}, but this learner takes pictures of "
-                f"{config.image_shape}; resize them, or start a new learner."
-            )
+        pictures.check_same_shape(X, shape, config.shape)
         return inputs.matrix(rows, features if self.encoder is None else self.encoder.inputs), config
 
     def _weighed(self, sample_weight: Any, count: int) -> tuple[np.ndarray | slice, Tensor | None]:

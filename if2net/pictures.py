@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import ConfigurationError, InputError
+from if2net.sparse_rows import SPARSE_TENSOR
 
 Shape = tuple[int, int, int]  # height, width and channels, which is the order of the values in a row
 CHANNELS = (1, 3, 4)
@@ -28,6 +29,8 @@ def as_rows(X: Any) -> tuple[Any, Shape | None]:
         X = _stacked(X)
     if not isinstance(X, np.ndarray | Tensor) or X.ndim not in (3, 4):
         return X, None
+    if isinstance(X, Tensor) and X.layout != torch.strided:
+        raise InputError(SPARSE_TENSOR)
     if X.ndim == 3:
         X = X[..., None]
     else:
@@ -41,6 +44,8 @@ def as_rows(X: Any) -> tuple[Any, Shape | None]:
         X = X.movedim(axis, 3) if isinstance(X, Tensor) else np.moveaxis(X, axis, 3)
         X = X[..., :3] if X.shape[3] == 4 else X
     height, width, channels = X.shape[1:]
+    if height == 0 or width == 0:
+        raise InputError(f"These pictures have no pixels: {height}×{width}; give pictures of at least 1×1.")
     return X.reshape(len(X), height * width * channels), (height, width, channels)
 
 
@@ -74,6 +79,24 @@ def check_shape(features: int, shape: Shape) -> None:
         )
 
 
+def check_same_shape(X: Any, shape: Shape | None, wanted: Shape | None) -> None:
+    """Raise an error if X, which has pictures of `shape`, does not fit a learner that takes pictures of `wanted`.
+
+    Rows, whose shape is None, are only refused if they are those of a single picture.
+    """
+    if wanted is None or shape == wanted:
+        return
+    height, width, channels = wanted
+    single = [wanted, (channels, height, width)] if shape else [(height, width)] * (width != math.prod(wanted))
+    if tuple(getattr(X, "shape", ())) in single:
+        raise InputError("X is a single picture, but the first axis is that of the samples; give X[None].")
+    if shape is not None:
+        raise InputError(
+            f"These pictures are {format_shape(shape)}, but this learner takes pictures of {format_shape(wanted)}; "
+            "resize them, or start a new learner."
+        )
+
+
 def _stacked(pictures: list[Any] | tuple[Any, ...]) -> Any:
     try:
         if isinstance(pictures[0], Tensor):
@@ -81,4 +104,4 @@ def _stacked(pictures: list[Any] | tuple[Any, ...]) -> Any:
         masked = any(isinstance(picture, np.ma.MaskedArray) for picture in pictures)
         return np.ma.stack(pictures) if masked else np.stack(pictures)  # a mask is kept, so that it can be refused
     except (ValueError, TypeError, RuntimeError) as error:
-        raise InputError("The pictures differ in size; give them in one size.") from error
+        raise InputError("The pictures differ in size or kind; give arrays, or tensors, of one size.") from error

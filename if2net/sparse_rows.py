@@ -12,6 +12,7 @@ from torch import Tensor
 from if2net.errors import InputError
 
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
+SPARSE_TENSOR = "Sparse tensors of torch cannot be used; give a sparse matrix of SciPy, or call X.to_dense() first."
 # Numbers in a dense block, unless one row has more: 64 MB in float32.
 BLOCK = 1 << 24
 

@@ -33,7 +33,7 @@ BAD_SAMPLES = {
     "no features": (lambda X: X[:, :0], "give at least one sample and one feature"),
     "one dimension": (lambda X: X[:, 0], "Reshape a single sample"),
     "one dimension of a tensor": (lambda X: torch.from_numpy(X[:, 0]), "Reshape a single sample"),
-    "five dimensions": (lambda X: X.reshape(len(X), 2, 2, 4, 4), "Images are flattened"),
+    "five dimensions": (lambda X: X.reshape(len(X), 2, 2, 4, 4), "Give pictures as one array"),
     "a strange number of channels": (lambda X: X.reshape(len(X), 8, 2, 4)[..., :2], "1, 3 or 4 channels"),
     "text": (lambda X: X.astype(str).astype(object) + "cm", "encode such columns"),
     "a frame with text": (

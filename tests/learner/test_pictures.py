@@ -30,6 +30,11 @@ def learned(data):
     return IF2Net(**CPU).learn(*data)
 
 
+@pytest.fixture(scope="module")
+def learned_classifier(data):
+    return IF2NetClassifier(device="cpu", width=0).fit(*data)
+
+
 def scores(net, X):
     return net.scores(X).numpy()
 
@@ -148,6 +153,26 @@ def test_pictures_that_cannot_be_used_change_nothing(learned, data):
     with pytest.raises(InputError, match="scale them"):
         new.learn(numbers - 128, y)
     assert new.config.encoder == "auto"
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        (lambda X: X[:, 1:], "These pictures are 23x25x3, but this learner takes pictures of 24x25x3"),
+        (lambda X: X[..., 0], "These pictures are 24x25x1"),
+        (lambda X: X[0], "a single picture"),
+        (lambda X: torch.from_numpy(X[0]).permute(2, 0, 1), "a single picture"),
+        (lambda X: X.tolist(), "such as np.array"),
+        (lambda X: torch.from_numpy(X).to_sparse(), "call X.to_dense"),
+    ],
+    ids=["size", "grey", "single array", "single tensor", "nested lists", "sparse tensor"],
+)
+def test_a_classifier_says_what_is_wrong_with_pictures(learned_classifier, data, form, sentence):
+    for call in (learned_classifier.predict, lambda X: learned_classifier.partial_fit(X, data[1])):
+        before = learned_classifier.decision_function(data[0])
+        with pytest.raises(InputError, match=sentence):
+            call(form(data[0]))
+        np.testing.assert_array_equal(learned_classifier.decision_function(data[0]), before)
 
 
 def test_a_generator_is_gathered_where_a_tweak_needs_several_passes():
