@@ -1,4 +1,4 @@
-"""Products and factors by SciPy's BLAS and LAPACK, for tensors on a CPU.
+"""Products and factors for tensors on a CPU: by oneDNN where it is faster, otherwise by SciPy's BLAS and LAPACK.
 
 torch has no symmetric update and no factorisation in place, and its products take longer on an AMD processor. SciPy
 is slow to import, and predicting does not need it, so it is imported when it is first used.
@@ -9,26 +9,44 @@ lower triangle is the upper one; nothing is copied.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
+from if2net import onednn
+
+# From this number of columns on, oneDNN's copies cost less than its products save.
+WIDE = 2048
+
 
 def product(A: Tensor, B: Tensor) -> Tensor:
-    """Return AB, as (BᵀAᵀ)ᵀ. On a GPU it is torch's.
+    """Return AB. On a GPU it is torch's.
 
     >>> product(torch.ones(1, 2), torch.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[4.0, 6.0]]
     """
-    if A.device.type != "cpu":
-        return A @ B
+    return multiplier(B)(A)
+
+
+def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return the function A ↦ AB, for many A."""
+    if B.device.type != "cpu":
+        return lambda A: A @ B
+    if _by_onednn(B):
+        return onednn.multiplier(B)
     from scipy.linalg import blas
 
-    multiply = blas.sgemm if A.dtype == torch.float32 else blas.dgemm
-    return torch.from_numpy(multiply(1.0, B.contiguous().numpy().T, A.contiguous().numpy().T).T)
+    multiply = blas.sgemm if B.dtype == torch.float32 else blas.dgemm
+    right = B.contiguous().numpy().T
+    return lambda A: torch.from_numpy(multiply(1.0, right, A.contiguous().numpy().T).T)  # as (BᵀAᵀ)ᵀ
 
 
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV, in the lower triangle."""
+    if _by_onednn(G):
+        onednn.add_gram(G, V, sign)
+        return
     from scipy.linalg import blas
 
     update = blas.ssyrk if G.dtype == torch.float32 else blas.dsyrk
@@ -46,7 +64,13 @@ def gram(X: Tensor) -> Tensor:
 
 def factorise(L: Tensor) -> bool:
     """Replace a lower triangle by its Cholesky factor; False where it is not positive definite."""
+    if _by_onednn(L):
+        return onednn.factorise(L)
     from scipy.linalg import lapack
 
     potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
     return bool(potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0)
+
+
+def _by_onednn(matrix: Tensor) -> bool:
+    return matrix.dtype == torch.float32 and matrix.shape[1] >= WIDE and onednn.is_fast()

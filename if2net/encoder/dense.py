@@ -313,7 +313,8 @@ def _counting_layer(weights: Tensor) -> Layer:
     """Return a faster layer, without the promise that a row has the same bits in any batch."""
     if weights.device.type != "cpu":
         return _layer(weights)
-    return lambda V: blas.product(V, weights[:-1]).add_(weights[-1])
+    multiply, bias = blas.multiplier(weights[:-1]), weights[-1]
+    return lambda V: multiply(V).add_(bias)
 
 
 def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:

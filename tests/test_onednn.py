@@ -1,0 +1,75 @@
+"""Products and factors by oneDNN, compared with float64."""
+
+import pytest
+import torch
+
+from if2net import blas, onednn
+
+pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch has no oneDNN here")
+
+WIDTHS = [1, onednn.BLOCK, 2 * onednn.BLOCK + 7]
+
+
+def normal(rows, columns, seed=0):
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("rows", [0, 1, onednn.BLOCK + 3])
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_product_is_that_of_float64(rows, columns):
+    A, B = normal(rows, 30), normal(30, columns, seed=1)
+    product = onednn.multiplier(B)(A)
+    torch.testing.assert_close(product.double(), A.double() @ B.double(), rtol=1e-5, atol=1e-4)
+
+
+def test_the_factors_of_a_product_need_not_be_contiguous():
+    A, B = normal(30, 20).T, normal(50, 30, seed=1).T
+    torch.testing.assert_close(onednn.multiplier(B)(A), A @ B, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_gram_matrices_are_added_and_subtracted_in_the_lower_triangle(width):
+    V = normal(40, width)
+    G = torch.zeros(width, width)
+    for part, sign in ((V, 1), (V, 1), (V[:10], -1)):
+        onednn.add_gram(G, part, sign)
+    expected = 2 * V.double().T @ V.double() - V[:10].double().T @ V[:10].double()
+    torch.testing.assert_close(G.tril().double(), expected.tril(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_factor_is_correct_and_only_the_lower_triangle_is_read(width):
+    V = normal(width + 5, width)
+    matrix = V.T @ V + 50 * torch.eye(width)
+    L = matrix.clone()
+    L[torch.ones(width, width).triu(1).bool()] = torch.nan
+    assert onednn.factorise(L)
+    lower = L.tril().double()
+    torch.testing.assert_close(lower @ lower.T, matrix.double(), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_matrix_that_is_not_positive_definite_has_no_factor(place):
+    matrix = torch.eye(onednn.BLOCK + 20)
+    matrix[place, place] = -1
+    assert not onednn.factorise(matrix)
+
+
+@pytest.mark.parametrize("width", [blas.WIDE - 1, blas.WIDE])
+def test_wide_matrices_in_float32_take_onednn_where_it_is_fast(width, monkeypatch):
+    used = []
+    monkeypatch.setattr(onednn, "is_fast", lambda: True)
+    monkeypatch.setattr(onednn, "add_gram", lambda *arguments: used.append("gram"))
+    monkeypatch.setattr(onednn, "factorise", lambda L: used.append("factor") or True)
+    blas.add_gram(torch.zeros(width, width), torch.ones(1, width), 1)
+    blas.factorise(torch.eye(width))
+    assert used == (["gram", "factor"] if width == blas.WIDE else [])
+    blas.add_gram(torch.zeros(width, width, dtype=torch.float64), torch.ones(1, width, dtype=torch.float64), 1)
+    assert len(used) < 3
+
+
+def test_other_processors_take_blas(monkeypatch):
+    monkeypatch.setattr(onednn, "is_fast", lambda: False)
+    A, B = normal(3, 20), normal(20, blas.WIDE, seed=1)
+    monkeypatch.setattr(onednn, "multiplier", None)
+    torch.testing.assert_close(blas.product(A, B), A @ B, rtol=1e-5, atol=1e-4)
