@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from if2net.accelerate.products import Halves, by_halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 from if2net.inputs import LARGEST_WEIGHT
+from if2net.interrupts import uninterrupted
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # The most samples of a class that a file may declare, so that the sum of the counts stays within 64 bits.
@@ -328,8 +329,9 @@ class Statistics:
 
     def _add_waiting(self) -> None:
         if self._waiting:
-            self._add(self._waiting_rows(), 1)
-            self._waiting = []
+            with uninterrupted():  # G is filled block by block, and predictions may be the first to need it
+                self._add(self._waiting_rows(), 1)
+                self._waiting = []
 
     def _waiting_rows(self) -> Rows:
         if len(self._waiting) > 1:
@@ -370,9 +372,10 @@ def _few(rows: Rows, width: int) -> bool:
 def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:
     """Return G ± VᵀWV: a copy where the rows are few, otherwise G itself."""
     if _few(rows, len(G)):
-        wide = G.to(torch.float64, copy=True)
-        add_gram(wide, rows._replace(V=rows.V.double()).scaled, sign)
-        return wide.to(G.dtype)
+        # Not with the roots of the weights: those of two and three are rounded, and their squares are not 2 and 3.
+        V = rows.V.double()
+        weighted = V if rows.weights is None else V * rows.weights[:, None]
+        return torch.addmm(G.double(), weighted.T, V, alpha=sign).to(G.dtype)
     V = rows.scaled
     if by_halves(V, terms=len(V)):
         add_gram_of_halves(G, Halves(V, inner=0), sign)

@@ -14,6 +14,7 @@ from if2net import blas, device_memory, inputs
 from if2net.accelerate.products import Factor, product
 from if2net.encoder.blocks import Blocks, random_blocks
 from if2net.encoder.fold import Fold
+from if2net.encoder.rowwise import rowwise
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import InputError
@@ -43,6 +44,10 @@ SMALLER_WIDTHS = (6000, 2000, 1000, 500, 200, 100)
 
 # First data of fewer samples says little about the spread.
 FEW_SAMPLES = 100
+
+# Fewer rows than this have the same bits in any batch when they are counted, in layers narrower than this. Statistics
+# add such rows in float64.
+FEW_ROWS, WIDE_LAYER = 128, 2048
 
 # W̃ᵀ of each layer, which Algorithm 1 solves for one set of data. Empty where the encoder has no tweak.
 Tweak = list[Tensor]
@@ -310,11 +315,20 @@ def _layer(weights: Tensor) -> Layer:
 
 
 def _counting_layer(weights: Tensor) -> Layer:
-    """Return a faster layer, without the promise that a row has the same bits in any batch."""
+    """Return a faster layer, without the promise that a row has the same bits in any batch.
+
+    A few rows have them, so that a weight of 2 equals a repeated sample. In a wide layer that would take too long.
+    """
     if weights.device.type != "cpu":
         return _layer(weights)
     multiply, bias = blas.multiplier(weights[:-1]), weights[-1]
-    return lambda V: multiply(V).add_(bias)
+
+    def layer(V: Tensor) -> Tensor:
+        if len(V) < FEW_ROWS and len(bias) < WIDE_LAYER:
+            return rowwise(_layer(weights), V)
+        return multiply(V).add_(bias)
+
+    return layer
 
 
 def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:

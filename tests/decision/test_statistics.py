@@ -178,3 +178,20 @@ def test_samples_added_one_by_one_equal_samples_added_at_once():
         lower = torch.tril if name == "G" else torch.clone
         torch.testing.assert_close(lower(getattr(one_by_one, name)), lower(getattr(at_once, name)), rtol=4e-6, atol=0)
     assert one_by_one.counts.tolist() == at_once.counts.tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_weights_of_a_few_samples_are_as_many_equal_samples_to_the_bit(seed):
+    generator = torch.Generator().manual_seed(seed)
+    V, y = torch.randn(20, 200, generator=generator), torch.randint(0, 3, (20,), generator=generator)
+    weights = torch.randint(1, 6, (20,), generator=generator)
+    V[:, -1] = 1.0
+    V[:, :-1] -= (weights.float() @ V / weights.sum())[:-1]  # sums that cancel show every rounding
+    again = torch.arange(20).repeat_interleave(weights)
+    again = again[torch.randperm(len(again), generator=generator)]
+    weighted, repeated = Statistics(200), Statistics(200)
+    for statistics, added in ((weighted, (V, y, None, weights.double())), (repeated, (V[again], y[again]))):
+        statistics.grow(3)
+        statistics.add(*added)
+    assert torch.equal(weighted.G.tril(), repeated.G.tril())
+    assert torch.equal(weighted.Q, repeated.Q)

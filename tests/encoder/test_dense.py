@@ -138,6 +138,14 @@ def test_counted_rows_are_encoded_rows_up_to_rounding(dtype):
     torch.testing.assert_close(counted, encoded, rtol=0, atol=1e3 * torch.finfo(dtype).eps)
 
 
+def test_a_few_counted_rows_have_the_same_bits_in_any_batch():
+    X = samples(count=100, features=30, dtype=torch.float32)
+    encode = started(EncoderConfig((Blocks(50, 1), Blocks(300, 1)), centre=True, bias=True), X).counting([])
+    counted = encode(X)
+    for rows in (torch.arange(7), torch.tensor([99]), torch.arange(99, -1, -1)):
+        assert torch.equal(encode(X[rows]), counted[rows])
+
+
 def test_weights_that_follow_the_data_favour_its_main_directions():
     X = samples(count=500) * torch.tensor([10.0, 1, 1, 1, 1, 1], dtype=torch.float64)
     plain, following = (

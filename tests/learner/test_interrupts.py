@@ -9,7 +9,7 @@ import torch
 
 from if2net import IF2Net
 from if2net import learner as learner_module
-from if2net.decision import analytic
+from if2net.decision import analytic, statistics
 from if2net.decision.statistics import Statistics
 from if2net.encoder import DenseEncoder
 
@@ -99,6 +99,16 @@ def test_an_interrupt_during_the_update_with_a_few_samples_comes_after_it(monkey
         learner.learn(*task(3, first=50))
     assert_state(learner, state(whole))
     assert learner.classes.tolist() == [0, 1, 2, 50, 51, 52]
+
+
+def test_an_interrupted_prediction_does_not_count_waiting_samples_twice(monkeypatch):
+    monkeypatch.setattr(statistics, "NO_COPY_WIDTH", WIDE)
+    learner, whole = (learned().learn(*task(3, first=50)) for _ in range(2))
+    with monkeypatch.context() as patch:
+        send_interrupt(patch, statistics, "_with_gram")
+        with pytest.raises(KeyboardInterrupt):
+            learner.predict(task(2)[0])
+    assert_state(learner, state(whole))
 
 
 def test_an_interrupt_during_the_merge_of_statistics_comes_after_it(monkeypatch):
