@@ -44,6 +44,7 @@ docs: $(READY)
 
 # About 20 minutes on two quiet cores.
 bench: $(READY)
+	$(BIN)/python benchmarks/products.py
 	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/small.py

@@ -32,6 +32,7 @@ import torch
 from recording import parse_with_only, write
 from torch import Tensor
 
+from if2net.blas import product
 from if2net.decision.ridge import apply_inverse
 from if2net.decision.symmetric import add_gram, cholesky, zeros
 from if2net.study.bench.environment import environment
@@ -100,7 +101,7 @@ def ranpac(width: int, classes: int) -> Learner:
 def best_ridge(V: Tensor, Y: Tensor) -> float:
     """Return the ridge of RanPAC's recipe: (VᵀV + αI)⁻¹VᵀY = Vᵀ(VVᵀ + αI)⁻¹Y."""
     cut = int(FITTED * len(V))
-    kernel, held = V[:cut] @ V[:cut].T, V[cut:] @ V[:cut].T
+    kernel, held = product(V, V[:cut].T).split([cut, len(V) - cut])
     errors = []
     for ridge in RIDGES:
         lower, failed = torch.linalg.cholesky_ex(kernel + ridge * torch.eye(cut))

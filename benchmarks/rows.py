@@ -8,9 +8,6 @@ RanPAC does the same work for every task, so it learns two.
 A layer of IF2Net has the inputs and a constant as additional features. IF2Net is measured with 10,000 random
 features, and with as many features in total as RanPAC.
 
-"products alone" is projecting, VᵀV and one Cholesky factor at a fixed ridge, with the same BLAS: roughly what a
-learner that keeps G cannot do without.
-
 usage: python benchmarks/rows.py [--width 10000] [--only NAME,...] [--out FILE]
 """
 
@@ -28,12 +25,10 @@ from learning import ranpac as ranpac_on_features
 from torch import Tensor
 
 from if2net import IF2NetClassifier, blas
-from if2net.decision.ridge import absolute_ridge, apply_inverse, factor
 
 ROWS, INPUTS, LATENT, CLASSES, TASKS = 5000, 1280, 64, 10, 10
 TESTED = 500  # more rows of a task, which are not learned
 TIMED = (1, 2, 10)
-FIXED_RIDGE = 0.01
 
 
 def task(number: int) -> tuple[Tensor, Tensor]:
@@ -64,9 +59,8 @@ def projected(
     make: Callable[[int, int], Learner],
     width: int,
     multiply: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
-    features_for_the_ridge: int | None = None,
 ) -> Learner:
-    """Return a learner of features with RanPAC's projection before it. By default it chooses its ridge on all."""
+    """Return a learner of features with RanPAC's projection before it."""
     weights: list[Tensor] = []
 
     def project(X: Tensor) -> Tensor:
@@ -84,10 +78,7 @@ def projected(
         count,
         lambda X: inner.scores(project(X)),
         lambda X, y: inner.solve(last["V"], y),
-        lambda: {
-            "features": width,
-            "features_for_the_ridge": width if features_for_the_ridge is None else features_for_the_ridge,
-        },
+        lambda: {"features": width, "features_for_the_ridge": width},
     )
 
 
@@ -115,35 +106,17 @@ def ranpac(width: int, classes: int) -> Learner:
     return Learner(count, lambda V: V @ state["W"], solve)
 
 
-def products_alone(width: int, classes: int) -> Learner:
-    """G, Q and one Cholesky factor at a fixed ridge, without anything around them."""
-    G, Q = torch.zeros(width, width), torch.zeros(width, classes)
-    state: dict[str, Tensor] = {}
-
-    def count(V: Tensor, y: Tensor) -> None:
-        blas.add_gram(G, V, 1)
-        Q.T.index_add_(0, y, V)
-
-    def solve(V: Tensor, y: Tensor) -> None:
-        alpha = absolute_ridge(G, FIXED_RIDGE)
-        state["W"] = apply_inverse(factor(G, alpha), Q)
-
-    return Learner(count, lambda V: V @ state["W"], solve)
-
-
 PUBLISHED = "ranpac as published"
 
 
 def contenders(width: int) -> dict[str, tuple[Callable[[], Learner], int]]:
     """Return name → the function that creates a contender, and the number of tasks that it learns."""
-    equal, more = width - INPUTS - 1, width + INPUTS + 1
+    equal = width - INPUTS - 1
     return {
         f"IF2NetClassifier(width={width})": (partial(ours, width), TASKS),
         f"IF2NetClassifier(width={equal})": (partial(ours, equal), TASKS),
-        "ranpac in the best order": (partial(projected, ranpac_on_features, width), 2),
+        "ranpac in the best order": (partial(projected, ranpac_on_features, width, blas.product), 2),
         PUBLISHED: (partial(projected, ranpac, width), 2),
-        f"products alone ({more} features)": (partial(projected, products_alone, more, blas.product, 0), 2),
-        f"products alone ({width} features)": (partial(projected, products_alone, width, blas.product, 0), 2),
     }
 
 

@@ -27,7 +27,7 @@ import ablations  # noqa: E402
 import innate_tables  # noqa: E402
 import table  # noqa: E402
 from best import settings_of  # noqa: E402
-from sentences import bounds_of_rows, content, leads, relation, results, sentences  # noqa: E402
+from sentences import content, leads, relation, results, sentences  # noqa: E402
 
 from if2net.encoder.innate.training import SIZES  # noqa: E402
 from if2net.study.ablations import ABLATIONS, Measurements  # noqa: E402
@@ -286,13 +286,6 @@ def sentences_are_true() -> Checked:
             rest = rest.replace(sentence, "")
         for figure in MEASURED.findall(rest):
             yield False, f"{name}.md has {figure}, which is in no sentence of results/sentences.py."
-
-
-def bounds_of_speed() -> Checked:
-    """Check what the page of benchmarks says of the products alone."""
-    text = " ".join(page("benchmarks").split())
-    for sentence in bounds_of_rows():
-        yield sentence in text, f"docs/benchmarks.md does not say: {sentence}"
 
 
 def mnist() -> Checked:
@@ -645,7 +638,6 @@ CHECKS: tuple[Callable[[], Checked], ...] = (
     tables_are_current,
     figures_in_the_text_are_in_a_table,
     sentences_are_true,
-    bounds_of_speed,
     mnist,
     cifar,
     tiny_imagenet,

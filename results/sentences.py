@@ -288,18 +288,6 @@ def published_ranpac() -> list[float]:
     return [seconds["ranpac as published", 10_000] / seconds["IF2NetClassifier", 10_000]]
 
 
-def bounds_of_rows() -> tuple[str, str]:
-    """Return what docs/benchmarks.md says of the products alone."""
-    times = [seconds_of_rows(task) for task in ("1", "2")]
-    bounds = [time["ranpac as published", 10_000] / time["products alone", 11_281] for time in times]
-    more = [times[1]["IF2NetClassifier", width] / times[1]["products alone", width] for width in (11_281, 10_000)]
-    percent = [100 * (ratio - 1) for ratio in more]
-    return (
-        "the products alone are {:.1f} and {:.1f} times as fast as RanPAC".format(*bounds),
-        "{:.0f} % longer than the products alone with 11,281 features, and {:.0f} % longer with".format(*percent),
-    )
-
-
 def extremes(values: Iterable[float]) -> list[float]:
     """Return the smallest and the largest value."""
     ordered = sorted(values)
