@@ -17,7 +17,7 @@ from torch import Tensor
 from if2net import onednn
 
 # From this number of columns on, oneDNN's copies cost less than its products save.
-WIDE = 2048
+WIDE = 1024
 
 
 def product(A: Tensor, B: Tensor) -> Tensor:

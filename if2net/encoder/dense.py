@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -319,14 +320,15 @@ def _counting_layer(weights: Tensor) -> Layer:
 
     A few rows have them, so that a weight of 2 equals a repeated sample. In a wide layer that would take too long.
     """
+    plain, bias = _layer(weights), weights[-1]
     if weights.device.type != "cpu":
-        return _layer(weights)
-    multiply, bias = blas.multiplier(weights[:-1]), weights[-1]
+        return plain
+    prepared = cache(lambda: blas.multiplier(weights[:-1]))
 
     def layer(V: Tensor) -> Tensor:
-        if len(V) < FEW_ROWS and len(bias) < WIDE_LAYER:
-            return rowwise(_layer(weights), V)
-        return multiply(V).add_(bias)
+        if len(V) >= FEW_ROWS:
+            return prepared()(V).add_(bias)
+        return plain(V) if len(bias) >= WIDE_LAYER else rowwise(plain, V)
 
     return layer
 
