@@ -1,12 +1,12 @@
 """Products and Cholesky factors in float32 by oneDNN, for processors with AVX-512.
 
-oneDNN is part of torch, which multiplies float32 matrices with MKL nevertheless. On an AMD processor, neither MKL nor
-SciPy's OpenBLAS uses AVX-512, and oneDNN takes about half of their time (`benchmarks/products.py`). It also shares
-torch's threads. Those of OpenBLAS are others: each kind waits actively for a while, which slows down the other.
+oneDNN is part of torch, but torch multiplies float32 matrices with MKL. On an AMD processor, neither MKL nor SciPy's
+OpenBLAS uses AVX-512, and oneDNN is faster than both (`benchmarks/products.py`). It also shares torch's threads. Those of
+OpenBLAS are separate: after a product, the threads of either library wait actively for a while and slow down the other.
 
-oneDNN has matrices of its own. `to_mkldnn` copies a tensor into one, `linear` multiplies one by the transpose of
-another, and `to_dense` copies the result back. All of them are blocks here: a copy in the cache costs little, and the
-memory of a small tensor is used again, where that of a large one is taken from the system each time.
+oneDNN has matrices of its own. `to_mkldnn` copies a tensor into one, `linear` multiplies it by the transpose of another
+matrix, and `to_dense` copies the result back. They are strips of a few rows here: the memory of a small tensor is used
+again, where that of a large one is taken from the system each time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-BLOCK = 512
+STRIP = 512
+# Samples that are added up at once. Longer sums are hardly faster, and round more.
+TERMS = 1024
 
 
 @cache
@@ -37,7 +39,7 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
 
     def multiply(A: Tensor) -> Tensor:
         product = A.new_empty(len(A), B.shape[1])
-        for rows in _blocks(0, len(A)):
+        for rows in _strips(len(A)):
             product[rows] = linear(A[rows].to_mkldnn(), right).to_dense()
         return product
 
@@ -45,11 +47,9 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
-    """G += ±VᵀV, in the lower triangle and in the blocks on the diagonal."""
-    parts = [(rows, V[:, rows].T.to_mkldnn()) for rows in _blocks(0, len(G))]
-    for number, (rows, left) in enumerate(parts):
-        for columns, right in parts[: number + 1]:
-            G[rows, columns].add_(linear(left, right).to_dense(), alpha=sign)
+    """G += ±VᵀV, in the lower triangle and beside the diagonal."""
+    for part in V.split(TERMS):
+        _add_outer(G, part.T.contiguous(), sign)
 
 
 def factorise(L: Tensor) -> bool:
@@ -57,23 +57,26 @@ def factorise(L: Tensor) -> bool:
 
     A block column of the factor is L₂₁ = A₂₁L₁₁⁻ᵀ, and A₂₂ − L₂₁L₂₁ᵀ is left for the columns after it.
     """
-    for corner in _blocks(0, len(L)):
+    for corner in _strips(len(L)):
         factor, failed = torch.linalg.cholesky_ex(L[corner, corner])
         if failed:
             return False
         L[corner, corner] = factor
-        identity = torch.eye(len(factor), dtype=L.dtype, device=L.device)
-        inverse = torch.linalg.solve_triangular(factor, identity, upper=False).to_mkldnn()
-        parts: list[tuple[slice, Tensor]] = []
-        for rows in _blocks(corner.stop, len(L)):
-            left = linear(L[rows, corner].to_mkldnn(), inverse)
-            L[rows, corner] = left.to_dense()
-            parts.append((rows, left))
-            for columns, right in parts:
-                L[rows, columns].sub_(linear(left, right).to_dense())
+        if corner.stop < len(L):
+            identity = torch.eye(len(factor), dtype=L.dtype, device=L.device)
+            inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
+            below = multiplier(inverse.T)(L[corner.stop :, corner])
+            L[corner.stop :, corner] = below
+            _add_outer(L[corner.stop :, corner.stop :], below, -1)
     return True
 
 
-def _blocks(start: int, stop: int) -> Iterator[slice]:
-    for first in range(start, stop, BLOCK):
-        yield slice(first, min(first + BLOCK, stop))
+def _add_outer(G: Tensor, R: Tensor, sign: int) -> None:
+    """G += ±RRᵀ, in the lower triangle and beside the diagonal."""
+    for rows in _strips(len(G)):
+        G[rows, : rows.stop].add_(linear(R[rows].to_mkldnn(), R[: rows.stop]).to_dense(), alpha=sign)
+
+
+def _strips(height: int) -> Iterator[slice]:
+    for first in range(0, height, STRIP):
+        yield slice(first, min(first + STRIP, height))

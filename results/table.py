@@ -120,6 +120,15 @@ def speed() -> str:
     return markdown([*headings, "accuracy %", "MB"], lines)
 
 
+def products() -> str:
+    """Seconds of the large products and of the factor, by library."""
+    lines = [
+        [name, *(f"{entry[key]:.2f}" for key in ("product", "gram", "factor")), f"{entry['error']:.0e}"]
+        for name, entry in benchmark("products")["libraries"].items()
+    ]
+    return markdown(["library", "projecting, s", "filling G, s", "factorising, s", "error of G"], lines)
+
+
 def rows() -> str:
     """Seconds from rows to the first prediction. RanPAC does the same work for every task, and learns two."""
     if not (ROOT / "benchmarks/rows.json").exists():
@@ -456,6 +465,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "current": lambda: comparison(["none", "ewc", "mas", "ol-ewc", "si"], "agnostic-current"),
     "orders": by_order.orders,
     "pairs": by_order.alike,
+    "products": products,
     "rows": rows,
     "steps": steps,
     "recipe": recipe,
