@@ -35,6 +35,7 @@ from if2net.membership import PLACES, add_members, are_repeated, can_add, no_mem
 from if2net.samples import Samples, Streamed, also_checked, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
 from if2net.tensor_specs import TensorSpec
+from if2net.torch_modes import in_default_modes
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -302,6 +303,7 @@ class IF2Net:
     def _tensor(self, rows: Tensor | SparseRows) -> Tensor:
         return inputs.tensor(rows, self.config.torch_dtype, self._device)
 
+    @in_default_modes
     def _learn_batch(self, batch: Batch, report: Report | None) -> None:
         """Learn a batch as a task. The rule calls `commit` when everything is counted; until then nothing changes."""
         before = self._state
@@ -336,6 +338,7 @@ class IF2Net:
         (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
         self._warn_if_repeated(before.members)
 
+    @in_default_modes
     def _started_encoder(self, batch: Batch) -> tuple[Encoder, Samples]:
         """Return a new encoder, frozen with the scale of the batch, and the samples, checked by it."""
         X, weights, config = batch.X, batch.weights, batch.config
@@ -377,6 +380,7 @@ class IF2Net:
 
         return Task(len(X), len(state.labels), blocks, lambda: finish_checks(X), isinstance(X, Tensor)), members
 
+    @in_default_modes
     def _empty_decision(self, encoder: Encoder) -> DecisionLayer:
         rule = RULES[self.config.rule]
         return rule(encoder.width, self.config.rule_config(), self.config.torch_dtype, self._device)
@@ -471,6 +475,7 @@ class IF2Net:
         """
         return self._by_blocks(X, task, transductive, self._solution().times_beta)
 
+    @in_default_modes
     def _solution(self, *, temperature: bool = False) -> Solution:
         """Return the solution of the current state. It is derived once per state, when it is first needed."""
         solution = self._state.solution
@@ -491,6 +496,7 @@ class IF2Net:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
         return self.decision
 
+    @in_default_modes
     def _by_blocks(
         self, X: Any, task: int | None, transductive: bool, function: Callable[[Tensor], Tensor]
     ) -> Tensor:
@@ -569,6 +575,7 @@ class IF2Net:
             raise ConfigurationError(f"unknown is a share of samples between 0 and 1, such as 0.05, not {share!r}.")
         self._with_novelty()[1].limit(share)
 
+    @in_default_modes
     def _with_novelty(self) -> tuple[Solution, Novelty]:
         """Return the solution of the current state, with its novelty."""
         solution = self._solution()
@@ -603,6 +610,7 @@ class IF2Net:
         self._learned()
         return self._by_blocks(X, task, False, lambda V: V)
 
+    @in_default_modes
     def free_share(self) -> float:
         """Return tr(P)/S, the share of directions that nothing learned so far uses."""
         with self._lock:
@@ -621,6 +629,7 @@ class IF2Net:
             self._with_novelty()
         return self
 
+    @in_default_modes
     def predictor(self, device: str | None = None) -> IF2Net:
         """Return a learner that only predicts: with the encoder, β and the temperature, without the statistics.
 
@@ -663,6 +672,7 @@ class IF2Net:
                 self._replace(self._state, decision=decision, labels=labels)
         return self
 
+    @in_default_modes
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> IF2Net:
         """Remove samples, as if they had never been learned; exact. A class without samples is removed.
 
@@ -718,6 +728,7 @@ class IF2Net:
             rest = replace(rest, members=no_members(), identity=None, merged=frozenset())
         self._replace(rest, decision=decision)
 
+    @in_default_modes
     def forget_class(self, name: Any) -> IF2Net:
         """Remove a class without its samples. Their scatter stays, as `IF2NetClassifier.forget_class` explains.
 
@@ -742,6 +753,7 @@ class IF2Net:
             decision.forget_class(column, commit)
         return self
 
+    @in_default_modes
     def weigh_classes(self, class_weight: str | None) -> IF2Net:
         """Set `class_weight` of `Config` for a learned model. Only the solution changes, not the statistics."""
         with self._lock:
@@ -756,6 +768,7 @@ class IF2Net:
                     self._replace(self._state, decision=decision)
         return self
 
+    @in_default_modes
     def fork(self) -> IF2Net:
         """Return a learner with the same frozen encoder that has learned nothing, to be merged later."""
         if self.encoder is None:
@@ -788,6 +801,7 @@ class IF2Net:
         self._warn_if_repeated(before)
         return self
 
+    @in_default_modes
     def _merge(self, other: IF2Net) -> None:
         if other.encoder is None:
             return
@@ -892,6 +906,7 @@ class IF2Net:
             }
             modelfile.write(path, tensors, header, keep_old)
 
+    @in_default_modes
     def tensors(self) -> dict[str, Tensor]:
         """Return the encoder and the statistics, by name. Checkpoints and workers of a cluster use it."""
         frozen = self.frozen_tensors()
@@ -913,12 +928,14 @@ class IF2Net:
         return dict(self.decision.solved_tensors()) if self.decision is not None else {}
 
     @classmethod
+    @in_default_modes
     def load(cls, path: str | os.PathLike[str], device: str = "auto") -> IF2Net:
         """Read a learner from a file that `save` has written."""
         resolve_device(device)
         return cls._read(*modelfile.read(path), path, device)
 
     @classmethod
+    @in_default_modes
     def from_bytes(cls, content: bytes, name: str, device: str = "auto") -> IF2Net:
         """Read a learner from the content of such a file. Errors refer to it by `name`."""
         resolve_device(device)
@@ -948,6 +965,7 @@ class IF2Net:
             raise ModelFileError(f"{path} does not hold a whole if2net model. {error} Use a backup copy.") from error
         return net
 
+    @in_default_modes
     def restore(self, tensors: dict[str, Tensor], labels: Labels, tasks: int, predicts_only: bool = False) -> None:
         """Take over the state of another learner of the same configuration from its `tensors`.
 
@@ -1002,6 +1020,7 @@ class IF2Net:
         other.__setstate__(state)
         return other
 
+    @in_default_modes
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:  # copied here, because another thread may change tensors in place later
             return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})

@@ -1,12 +1,13 @@
 """Products and Cholesky factors in float32 by oneDNN, for processors with AVX-512.
 
 oneDNN is part of torch, but torch multiplies float32 matrices with MKL. On an AMD processor, neither MKL nor SciPy's
-OpenBLAS uses AVX-512, and oneDNN is faster than both (`benchmarks/products.py`). It also shares torch's threads. Those of
-OpenBLAS are separate: after a product, the threads of either library wait actively for a while and slow down the other.
+OpenBLAS uses AVX-512, and oneDNN is faster than both (`benchmarks/products.py`). It also shares torch's threads.
+Those of OpenBLAS are separate: after a product, the threads of either library wait actively for a while and slow down
+the other.
 
-oneDNN has matrices of its own. `to_mkldnn` copies a tensor into one, `linear` multiplies it by the transpose of another
-matrix, and `to_dense` copies the result back. They are strips of a few rows here: the memory of a small tensor is used
-again, where that of a large one is taken from the system each time.
+oneDNN has matrices of its own. `to_mkldnn` copies a tensor into one, `linear` multiplies it by the transpose of
+another matrix, and `to_dense` copies the result back. They are strips of a few rows here: the memory of a small
+tensor is used again, where that of a large one is taken from the system each time.
 """
 
 from __future__ import annotations

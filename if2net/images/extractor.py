@@ -15,6 +15,7 @@ from torch.nn.functional import adaptive_avg_pool2d, interpolate
 from if2net.errors import ConfigurationError, IF2NetError, unknown
 from if2net.images.backbones.base import Backbone, Preprocessing, unsuitable
 from if2net.images.backbones.registry import FILES, NAMES, TIMM, load_backbone, split, values_of
+from if2net.torch_modes import default_modes
 
 # Part of every identity. Raise it when the same options come to mean other numbers.
 VERSION = 1
@@ -125,7 +126,7 @@ class Extractor:
 
     def __call__(self, pixels: np.ndarray) -> np.ndarray:
         """Turn N×H×W×3 bytes into N×d features."""
-        with torch.inference_mode():
+        with default_modes(), torch.inference_mode():
             return self.features(torch.from_numpy(pixels).to(self.device)).cpu().numpy()
 
     def features(self, pixels: Tensor) -> Tensor:
