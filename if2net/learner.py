@@ -41,7 +41,7 @@ from if2net.version import __version__
 # Samples per block when a tweak is solved.
 TWEAK_BLOCK = 4096
 # Samples encoded and counted at a time, so that the features of all samples never exist at once. Smaller blocks make
-# torch and BLAS, whose threads wait actively for a while, take turns more often; larger ones take more memory.
+# torch and OpenBLAS, whose threads wait actively for a while, take turns more often; larger ones take more memory.
 COUNTING_BLOCK = {"cpu": 2048, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
