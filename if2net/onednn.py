@@ -1,9 +1,7 @@
 """Products and Cholesky factors in float32 by oneDNN, for processors with AVX-512.
 
 oneDNN is part of torch, but torch multiplies float32 matrices with MKL. On an AMD processor, neither MKL nor SciPy's
-OpenBLAS uses AVX-512, and oneDNN is faster than both (`benchmarks/products.py`). It also shares torch's threads.
-Those of OpenBLAS are separate: after a product, the threads of either library wait actively for a while and slow down
-the other.
+OpenBLAS uses AVX-512, and oneDNN is faster than both (`benchmarks/products.py`).
 
 oneDNN has matrices of its own. `to_mkldnn` copies a tensor into one, `linear` multiplies it by the transpose of
 another matrix, and `to_dense` copies the result back. They are strips of a few rows here: the memory of a small
@@ -12,16 +10,24 @@ tensor is used again, where that of a large one is taken from the system each ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache, partial
 
 import torch
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 from torch.nn.functional import linear
 
-STRIP = 512
+STRIP = 256
+# Columns of a Cholesky factor that are computed at once.
+PANEL = 512
 # Samples that are added up at once. Longer sums are hardly faster, and round more.
 TERMS = 1024
+
+# Does some work for each of these strips.
+ForEach = Callable[[Callable[[slice], None], list[slice]], None]
 
 
 @cache
@@ -36,21 +42,20 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
     >>> multiplier(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))(torch.ones(1, 2)).tolist()
     [[4.0, 6.0]]
     """
-    right = B.T.to_mkldnn()
+    right = B.T.contiguous()
 
     def multiply(A: Tensor) -> Tensor:
-        product = A.new_empty(len(A), B.shape[1])
-        for rows in _strips(len(A)):
-            product[rows] = linear(A[rows].to_mkldnn(), right).to_dense()
-        return product
+        with _threads() as for_each:
+            return _product(A, right, for_each)
 
     return multiply
 
 
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV, in the lower triangle and beside the diagonal."""
-    for part in V.split(TERMS):
-        _add_outer(G, part.T.contiguous(), sign)
+    with _threads() as for_each:
+        for part in V.split(TERMS):
+            _add_outer(G, part.T.contiguous(), sign, for_each)
 
 
 def factorise(L: Tensor) -> bool:
@@ -58,26 +63,65 @@ def factorise(L: Tensor) -> bool:
 
     A block column of the factor is L₂₁ = A₂₁L₁₁⁻ᵀ, and A₂₂ − L₂₁L₂₁ᵀ is left for the columns after it.
     """
-    for corner in _strips(len(L)):
-        factor, failed = torch.linalg.cholesky_ex(L[corner, corner])
-        if failed:
-            return False
-        L[corner, corner] = factor
-        if corner.stop < len(L):
+    with _threads() as for_each:
+        for corner in _slices(len(L), PANEL):
+            factor, failed = torch.linalg.cholesky_ex(L[corner, corner])
+            if failed:
+                return False
+            L[corner, corner] = factor
             identity = torch.eye(len(factor), dtype=L.dtype, device=L.device)
             inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
-            below = multiplier(inverse.T)(L[corner.stop :, corner])
-            L[corner.stop :, corner] = below
-            _add_outer(L[corner.stop :, corner.stop :], below, -1)
+            below = L[corner.stop :, corner]
+            below.copy_(_product(below, inverse, for_each))
+            _add_outer(L[corner.stop :, corner.stop :], below.contiguous(), -1, for_each)
     return True
 
 
-def _add_outer(G: Tensor, R: Tensor, sign: int) -> None:
+def _product(A: Tensor, B: Tensor, for_each: ForEach) -> Tensor:
+    """Return ABᵀ."""
+    product = A.new_empty(len(A), len(B))
+
+    def fill(rows: slice) -> None:
+        product[rows] = linear(A[rows].to_mkldnn(), B).to_dense()
+
+    for_each(fill, [*_slices(len(A), STRIP)])
+    return product
+
+
+def _add_outer(G: Tensor, R: Tensor, sign: int, for_each: ForEach) -> None:
     """G += ±RRᵀ, in the lower triangle and beside the diagonal."""
-    for rows in _strips(len(G)):
+
+    def add(rows: slice) -> None:
         G[rows, : rows.stop].add_(linear(R[rows].to_mkldnn(), R[: rows.stop]).to_dense(), alpha=sign)
 
+    for_each(add, [*_slices(len(G), STRIP)][::-1])  # the long strips first
 
-def _strips(height: int) -> Iterator[slice]:
-    for first in range(0, height, STRIP):
-        yield slice(first, min(first + STRIP, height))
+
+@contextmanager
+def _threads() -> Iterator[ForEach]:
+    """Provide a function that does some work for each strip, in as many threads as torch has.
+
+    Each thread takes the next strip when it is ready. torch's own threads share every product and wait for each other
+    after it, which takes many times as long where other programs use the processor.
+    """
+    count = torch.get_num_threads()
+    if count == 1:
+        yield partial(_for_each, map)
+        return
+    one_thread = partial(threadpool_limits, 1, user_api="openmp")  # OpenMP has one limit per calling thread
+    with ThreadPoolExecutor(count, initializer=one_thread) as threads:
+        yield partial(_for_each, threads.map)
+
+
+def _for_each(
+    map: Callable[[Callable[[slice], None], list[slice]], Iterable[None]],
+    work: Callable[[slice], None],
+    strips: list[slice],
+) -> None:
+    for _ in map(work, strips):  # an error of the work is raised here
+        pass
+
+
+def _slices(length: int, size: int) -> Iterator[slice]:
+    for first in range(0, length, size):
+        yield slice(first, min(first + size, length))
