@@ -10,6 +10,11 @@ pytestmark = pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason
 WIDTHS = [1, onednn.STRIP, 2 * onednn.STRIP + 7]
 
 
+@pytest.fixture(autouse=True, params=[1, 3], ids=["one thread", "three threads"])
+def threads(request, monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: request.param)
+
+
 def normal(rows, columns, seed=0):
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed))
 
@@ -66,6 +71,22 @@ def test_wide_matrices_in_float32_take_onednn_where_it_is_fast(width, monkeypatc
     assert used == (["gram", "factor"] if width == blas.WIDE else [])
     blas.add_gram(torch.zeros(width, width, dtype=torch.float64), torch.ones(1, width, dtype=torch.float64), 1)
     assert len(used) < 3
+
+
+def test_an_error_in_a_thread_is_raised():
+    with pytest.raises(RuntimeError):
+        onednn.multiplier(normal(20, 30))(normal(3 * onednn.STRIP, 21))
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
+    V, factors = normal(300, 3 * onednn.STRIP), []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
+        L = 300 * torch.eye(V.shape[1])
+        onednn.add_gram(L, V, 1)
+        assert onednn.factorise(L)
+        factors.append(L.tril())
+    assert all(torch.equal(factor, factors[0]) for factor in factors)
 
 
 def test_other_processors_take_blas(monkeypatch):
