@@ -6,6 +6,7 @@ learned, so order, splitting, merging and forgetting do not change the result.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import torch
@@ -44,7 +45,7 @@ def held_out(contents: Tensor, share: float) -> Tensor:
     >>> torch.equal(held_out(content_hashes(X[order]), 0.1), mask[order])
     True
     """
-    return (contents & (BUCKETS - 1)) < share * BUCKETS
+    return (contents & (BUCKETS - 1)) < math.ceil(share * BUCKETS)  # a float would take torch's default type
 
 
 @lru_cache(maxsize=4)  # copying them to a GPU for each block would make the host wait

@@ -35,7 +35,7 @@ from if2net.membership import PLACES, add_members, are_repeated, can_add, no_mem
 from if2net.samples import Samples, Streamed, also_checked, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
 from if2net.tensor_specs import TensorSpec
-from if2net.torch_modes import in_default_modes
+from if2net.torch_modes import default_modes, in_default_modes
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -146,6 +146,7 @@ class IF2Net:
     def __init__(self, config: Config | None = None, **settings: Any) -> None:
         if config is not None and settings:
             raise ConfigurationError("Give either a Config or single settings, not both.")
+        os_fork.use_one_thread_in_a_child()
         self.config = config or Config.of(**settings)
         self.feature_names: list[str] | None = None
         self.backbone: dict[str, str] | None = None
@@ -455,7 +456,8 @@ class IF2Net:
                 encoder.check(tensor)
                 yield tensor[self._weighed(weights, len(tensor))[0]]
 
-        tweak = encoder.tweak(inputs.Repeatable(samples))
+        with default_modes():
+            tweak = encoder.tweak(inputs.Repeatable(samples))
         self.config = first.config
         self._state = replace(self._state, encoder=encoder, tweaks=(tweak,), decision=self._empty_decision(encoder))
 

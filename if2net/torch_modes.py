@@ -9,6 +9,8 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
+from if2net import os_fork
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -30,7 +32,7 @@ def default_modes() -> Iterator[None]:
 
 
 def in_default_modes(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return the function with `default_modes` around it.
+    """Return the function with `default_modes` around it, and with one thread in a forked child.
 
     `default_modes` is a decorator itself, but it would put a frame of another package between ours, and warnings
     would point to that instead of the user's line.
@@ -38,6 +40,7 @@ def in_default_modes(function: Callable[Arguments, Result]) -> Callable[Argument
 
     @wraps(function)
     def inner(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
+        os_fork.use_one_thread_in_a_child()
         with default_modes():
             return function(*arguments, **options)
 

@@ -48,6 +48,30 @@ os._exit(0)
     subprocess.run([sys.executable, "-c", program], check=True, timeout=240)
 
 
+FIRST = {
+    "loads": "IF2Net.load(sys.argv[1], device='cpu').predict(X)",
+    "copies": "copy.deepcopy(net).predict(X)",
+    "pickles": "pickle.loads(pickle.dumps(net)).predict(X)",
+    "merges": "net.merge(other)",
+    "begins anew": "IF2Net(seed=0, device='cpu', width=600).learn(X, y).predict(X)",
+}
+
+
+@pytest.mark.parametrize("first", FIRST.values(), ids=FIRST)
+def test_a_child_does_not_wait_for_threads_that_it_does_not_have(first, tmp_path):
+    program = f"""{MODEL}
+import copy, pickle
+other = net.fork().learn(X[:200] + 1, y[:200])
+net.save(sys.argv[1])
+child = os.fork()
+if child == 0:
+    {first}
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "model.if2")], check=True, timeout=100)
+
+
 FORKING = {
     "that only fork": """
 def work():
