@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 @contextmanager
 def default_modes() -> Iterator[None]:
-    """Leave autocast, inference mode and the recording of gradients for a block.
+    """Disable autocast, inference mode and the recording of gradients for a block.
 
     Under autocast, a learner would add up rounded features, and samples that are forgotten without it would not be
     those that were learned. A tensor that is created in inference mode cannot be changed after it.
