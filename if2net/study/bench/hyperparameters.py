@@ -59,11 +59,16 @@ def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
     return [("if2net", "encoder", "innate"), ("if2net", "image_shape", source.image_shape)]
 
 
-def space(method: str) -> tuple[Space, Given]:
-    """Return the search space of a method, and the settings that are fixed in it."""
+def space(method: str, protocol: str = "agnostic") -> tuple[Space, Given]:
+    """Return the search space of a method under a protocol, and the settings that are fixed in it."""
     entry = _file().get(method, {})
+    if protocol != "agnostic":
+        entry = entry.get("paper", {})
     if "space" not in entry:
-        raise ConfigurationError(f"There is no space for {method} to search; give a grid, such as rate=0.01,0.1.")
+        raise ConfigurationError(
+            f"There is no space to search for {method} under the {protocol} protocol; give a grid, such as "
+            "rate=0.01,0.1."
+        )
     return entry["space"], [(None, key, value) for key, value in entry.get("fixed", {}).items()]
 
 

@@ -24,7 +24,7 @@ from if2net.study.pretraining.per_seed import for_search
 SEARCH_SEED = 1_000_003
 
 FIRST_TASKS = 3  # that a search of a space learns by default: enough to show forgetting
-TRIALS = 12  # per method and data set
+LEAST_TRIALS, MOST_TRIALS = 12, 24  # per method and data set, the same for all
 RUNGS = 12  # of a ladder, below and above its start
 
 Grid = dict[str, list[str]]
@@ -128,6 +128,7 @@ def explore(
     method: str,
     space: Space,
     *,
+    protocol: str = "agnostic",
     fixed: Sequence[Setting] = (),
     tasks: int = FIRST_TASKS,
     device: str = "cpu",
@@ -140,11 +141,10 @@ def explore(
     """
     check_tasks(scenario, tasks)
     scenario, tried = for_search(scenario), list[Trial]()
-    plan = Plan(scenario, {}, (SEARCH_SEED,), device=device, validation=True, first=tasks)
-    while planned := proposals(method, space, tried, fixed):
+    plan = Plan(scenario, {}, (SEARCH_SEED,), protocol, device, validation=True, first=tasks)
+    while planned := proposals(method, space, tried, fixed, protocol):
         tried += _try(plan, method, planned, fixed, loader, jobs, show)
-    machine = environment(device)
-    return Search(scenario.name, "agnostic", method, fixed, tried, machine, tasks=tasks)
+    return Search(scenario.name, protocol, method, fixed, tried, environment(device), tasks=tasks)
 
 
 def check_tasks(scenario: Scenario, tasks: int) -> None:
@@ -152,10 +152,13 @@ def check_tasks(scenario: Scenario, tasks: int) -> None:
         raise ConfigurationError(f"A search on {scenario.name} learns 1 to {scenario.tasks} tasks, not {tasks}.")
 
 
-def proposals(method: str, space: Space, tried: list[Trial], fixed: Sequence[Setting] = ()) -> list[dict[str, str]]:
+def proposals(
+    method: str, space: Space, tried: list[Trial], fixed: Sequence[Setting] = (), protocol: str = "agnostic"
+) -> list[dict[str, str]]:
     """Return the next settings to try: untried neighbours of the best so far, then points further away.
 
-    Points further away are proposed only until there are TRIALS trials; neighbours until there are twice as many.
+    Points further away are proposed until there are LEAST_TRIALS trials, neighbours until there are MOST_TRIALS. The
+    first variant of the protocol decides.
 
     >>> proposals("slda", {"shrinkage": [0.01, 10]}, [])
     [{'shrinkage': '0.01'}]
@@ -165,7 +168,7 @@ def proposals(method: str, space: Space, tried: list[Trial], fixed: Sequence[Set
     axes = {setting: _rungs(values) for setting, values in space.items()}
     if not tried:
         return [{setting: str(values[0]) for setting, values in space.items()}]
-    best = max(tried, key=lambda trial: trial.acc.get("acc", -1.0)).settings
+    best = max(tried, key=lambda trial: next(iter(trial.acc.values()), -1.0)).settings
     seen = [trial.settings for trial in tried]
 
     def distance(settings: dict[str, str]) -> int:
@@ -173,8 +176,9 @@ def proposals(method: str, space: Space, tried: list[Trial], fixed: Sequence[Set
 
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     for steps, ring in itertools.groupby(sorted(points, key=distance), key=distance):
-        if fresh := [point for point in ring if point not in seen and _is_possible(method, point, fixed)]:
-            return fresh if steps == 1 and len(tried) < 2 * TRIALS else fresh[: max(0, TRIALS - len(tried))]
+        fresh = [point for point in ring if point not in seen and _is_possible(method, point, fixed, protocol)]
+        if fresh:
+            return fresh[: max(0, (MOST_TRIALS if steps == 1 else LEAST_TRIALS) - len(tried))]
     return []
 
 
@@ -198,9 +202,9 @@ def _steps(axis: list[str], values: list[Any], one: str, other: str) -> int:
     return min(apart, 1) if isinstance(values[0], str) else apart
 
 
-def _is_possible(method: str, settings: dict[str, str], fixed: Sequence[Setting]) -> bool:
+def _is_possible(method: str, settings: dict[str, str], fixed: Sequence[Setting], protocol: str) -> bool:
     try:
-        _resolved(method, settings, "agnostic", fixed)
+        _resolved(method, settings, protocol, fixed)
     except ConfigurationError:  # the ladder ends here
         return False
     return True

@@ -35,7 +35,7 @@ def tune(
 ) -> None:
     """Search settings on held-back training data of a stream that is never reported.
 
-    Without --grid, the space of the method in bench/hyperparameters.toml is searched, under the agnostic protocol.
+    Without --grid, the space of the method in bench/hyperparameters.toml is searched.
     """
     from if2net.config import resolve_device
     from if2net.errors import ConfigurationError
@@ -43,7 +43,7 @@ def tune(
     from if2net.study.bench import hyperparameters
     from if2net.study.bench.loading import Loader
     from if2net.study.bench.protocol import check_protocol
-    from if2net.study.bench.search import FIRST_TASKS, TRIALS, check_tasks, explore, parse_grid, search
+    from if2net.study.bench.search import FIRST_TASKS, LEAST_TRIALS, check_tasks, explore, parse_grid, search
     from if2net.study.bench.settings import from_command_line
     from if2net.study.bench.workers import side_by_side
     from if2net.study.commands.images import prepare_rows
@@ -61,17 +61,18 @@ def tune(
         raise ConfigurationError("A grid is tried on all tasks; leave out --tasks, or --grid to search the space.")
     check_tasks(stream, first)
     for_search(stream)  # a backbone that cannot be searched with is an error before it is trained
-    space, fixed = hyperparameters.space(method) if not grid else ({}, [])
+    space, fixed = hyperparameters.space(method, protocol) if not grid else ({}, [])
     chosen_device = str(resolve_device(device))
     left_out = prepare_rows(stream, loader, chosen_device, console, [0])
     options: dict[str, Any] = {
+        "protocol": protocol,
         "fixed": fixed + from_command_line(settings or []),
         "device": chosen_device,
-        "jobs": jobs or side_by_side([method] * TRIALS, chosen_device),
+        "jobs": jobs or side_by_side([method] * LEAST_TRIALS, chosen_device),
         "show": lambda trial: console.print(trial.as_dict()),
     }
     if grid:
-        finished = search(stream, loader, method, parse_grid(grid), protocol=protocol, **options)
+        finished = search(stream, loader, method, parse_grid(grid), **options)
     else:
         finished = explore(stream, loader, method, space, tasks=first, **options)
     make_folder(out.parent, "choose another --out")

@@ -22,7 +22,7 @@ def test_every_method_has_a_space_that_starts_with_possible_settings(method):
 
 def test_a_method_without_a_space_needs_a_grid(monkeypatch):
     monkeypatch.setattr(hyperparameters, "_file", dict)
-    with pytest.raises(ConfigurationError, match="no space for none to search"):
+    with pytest.raises(ConfigurationError, match="no space to search for none"):
         hyperparameters.space("none")
 
 

@@ -7,7 +7,7 @@ import pytest
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.bench.loading import Loader
 from if2net.study.bench.protocol import DIGITS
-from if2net.study.bench.search import SEARCH_SEED, TRIALS, Trial, explore, parse_grid, proposals, search
+from if2net.study.bench.search import LEAST_TRIALS, MOST_TRIALS, SEARCH_SEED, Trial, explore, parse_grid, proposals, search
 from if2net.study.bench.settings import from_command_line
 from if2net.study.data import parse_scenario
 from if2net.study.methods.if2net import IF2NetMethod
@@ -116,13 +116,18 @@ def test_values_on_both_sides_of_the_best_are_tried_wherever_it_is(optimum):
     best = max(tried, key=lambda trial: trial.acc["acc"])
     assert rates[0] < float(best.settings["rate"]) < rates[-1]
     assert abs(np.log2(float(best.settings["rate"]) / optimum)) < 0.6
-    assert len(tried) >= TRIALS
+    assert len(tried) >= LEAST_TRIALS
 
 
 def test_searches_that_find_the_best_early_have_as_many_trials_as_others():
     flat = explored({"rate": [0.01, 2.0], "epochs": [5, 2]}, lambda settings: float(settings["rate"] == "0.01"))
-    assert len(flat) == TRIALS
-    assert len({tuple(trial.settings.items()) for trial in flat}) == TRIALS
+    assert len(flat) == LEAST_TRIALS
+    assert len({tuple(trial.settings.items()) for trial in flat}) == LEAST_TRIALS
+
+
+def test_a_search_that_climbs_on_and_on_ends_with_the_same_number_for_every_method():
+    tried = explored({"rate": [0.01, 1.5], "epochs": [5, 2]}, lambda settings: float(settings["epochs"]))
+    assert len(tried) == MOST_TRIALS
 
 
 def test_a_space_of_words_is_tried_completely():
@@ -148,6 +153,16 @@ def test_a_search_learns_as_many_tasks_as_asked_for(digits):
     )
     assert (few.tasks, all_tasks.tasks) == (1, SCENARIO.tasks)
     assert few.tried[0].acc["acc"] > all_tasks.tried[0].acc["acc"]
+
+
+def test_a_space_is_explored_under_the_protocol_and_its_first_variant_decides(digits):
+    tiny = from_command_line(["layers=2x5,4x5"])
+    finished = explore(
+        SCENARIO, Given(digits), "if2net", {"ridge": [1.0, 10.0]}, protocol="transductive", fixed=tiny, tasks=2
+    )
+    assert (finished.protocol, len(finished.tried)) == ("transductive", LEAST_TRIALS)
+    one_task = [trial.acc.get("one task per batch", 0.0) for trial in finished.tried]
+    assert finished.best["one task per batch"] == finished.tried[int(np.argmax(one_task))].settings
 
 
 @pytest.mark.parametrize("tasks", [0, SCENARIO.tasks + 1])
