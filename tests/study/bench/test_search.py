@@ -7,7 +7,16 @@ import pytest
 from if2net.errors import ConfigurationError, NumericalError
 from if2net.study.bench.loading import Loader
 from if2net.study.bench.protocol import DIGITS
-from if2net.study.bench.search import LEAST_TRIALS, MOST_TRIALS, SEARCH_SEED, Trial, explore, parse_grid, proposals, search
+from if2net.study.bench.search import (
+    LEAST_TRIALS,
+    MOST_TRIALS,
+    SEARCH_SEED,
+    Trial,
+    explore,
+    parse_grid,
+    proposals,
+    search,
+)
 from if2net.study.bench.settings import from_command_line
 from if2net.study.data import parse_scenario
 from if2net.study.methods.if2net import IF2NetMethod
