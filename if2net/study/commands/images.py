@@ -117,6 +117,7 @@ def prepare_rows(
     scenario: Scenario, loader: Loader, device: str, console: Console, seeds: Iterable[int]
 ) -> dict[Path, str]:
     """Load the rows of a scenario for these seeds with progress; return the images left out, with the reasons."""
+    from if2net.encoder import INNATE
     from if2net.images.backbones import registry
     from if2net.progress import progress
     from if2net.study.bench.loading import scenario_images
@@ -138,8 +139,9 @@ def prepare_rows(
         left_out |= prepared.left_out
     source = IMAGE_DATASETS.get(scenario.dataset)
     backbone, _ = registry.split(str(prepared.scenario.backbone))
-    # The file of a backbone lists the classes that it has seen, and they are never tested.
-    may_have_seen = backbone != "pixels" and not backbone.endswith(".if2")
+    # The innate networks have seen drawings only. The file of a backbone lists the classes that it has seen, and they
+    # are never tested.
+    may_have_seen = backbone not in ("pixels", *INNATE) and not backbone.endswith(".if2")
     if source is not None and source.of_imagenet and may_have_seen:
         console.print(
             f"{scenario.dataset} comes from ImageNet: a backbone that was trained on ImageNet has seen its classes. "

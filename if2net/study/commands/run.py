@@ -25,6 +25,10 @@ INNATE_NOTE = (
     "if2net uses the innate encoder for these pictures, and the other methods use pixels. For the dense encoder: "
     "--set if2net.encoder=wide"
 )
+FEATURES_NOTE = (
+    "All methods get the features of the innate network, which has seen drawings only, and if2net adds its random "
+    "nodes. For another network: --backbone efficientnet-lite0"
+)
 
 
 def run(
@@ -52,6 +56,7 @@ def run(
     Without -m: if2net, none and joint.
     """
     from if2net.config import resolve_device
+    from if2net.encoder import INNATE
     from if2net.study.bench import hyperparameters
     from if2net.study.bench.loading import Loader
     from if2net.study.bench.protocol import check_protocol
@@ -79,6 +84,8 @@ def run(
     resolved = resolve(methods, protocol, searched + innate + given)
     if innate:
         console.print(INNATE_NOTE, soft_wrap=True)
+    if stream.backbone in INNATE and backbone is None and "@" not in scenario:
+        console.print(FEATURES_NOTE, soft_wrap=True)
     plan = Plan(stream, resolved, tuple(range(seed, seed + runs)), protocol, str(resolve_device(device)))
     # Everything that can be missing is an error before anything is trained or written.
     check_results_folder(out or Path("out"), force or out is None)

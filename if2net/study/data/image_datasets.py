@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from if2net.errors import ConfigurationError, IF2NetError, InputError, unknown
+from if2net.images.backbones import registry
 from if2net.study.data import hub, layouts
 from if2net.study.data.datasets import DATASETS, data_folder, named_folders
 from if2net.study.data.image_files import ImageDataset
@@ -27,11 +28,17 @@ class ImageSource:
     read: tuple[layouts.Layout, ...]
     hub_name: str | None = None
     of_imagenet: bool = False  # a backbone trained on ImageNet has seen these classes
+    backbone: str = registry.DEFAULT  # unless the user names another one
 
 
 def is_image_dataset(name: str) -> bool:
     """Return whether a data set of this name holds images rather than rows of numbers."""
     return name in IMAGE_DATASETS or name.startswith((FOLDER, HUB))
+
+
+def default_backbone(name: str) -> str:
+    """Return the backbone of an image data set: the innate network for small pictures, else that of `if2net learn`."""
+    return IMAGE_DATASETS[name].backbone if name in IMAGE_DATASETS else registry.DEFAULT
 
 
 def has_pictures(name: str) -> bool:
@@ -75,6 +82,7 @@ def _how_to_get(name: str, source: ImageSource) -> str:
     )
 
 
+SMALL_PICTURES = "innate"  # the backbone for pictures of at most 64×64 pixels
 PAIR = "train/CLASS/* and test/CLASS/*"
 CIFAR_LICENCE = "none stated; the authors ask to cite Krizhevsky 2009"
 IMAGENET_LICENCE = "ImageNet's terms: non-commercial research and teaching"
@@ -88,6 +96,7 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         f"cifar-100-binary (the binary version, unpacked), or {PAIR},",
         (layouts.train_and_test, cifar_binary),
         "uoft-cs/cifar100",
+        backbone=SMALL_PICTURES,
     ),
     "cifar10": ImageSource(
         "60,000 images of 32×32 pixels, 10 classes; the official split",
@@ -96,6 +105,7 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         PAIR,
         (layouts.train_and_test,),
         "uoft-cs/cifar10",
+        backbone=SMALL_PICTURES,
     ),
     "cub200": ImageSource(
         "11,788 photographs of birds, 200 classes (CUB-200-2011); the official split",
@@ -121,6 +131,7 @@ IMAGE_DATASETS: dict[str, ImageSource] = {
         (layouts.tiny_imagenet, layouts.train_and_test),
         "zh-plus/tiny-imagenet",
         of_imagenet=True,
+        backbone=SMALL_PICTURES,
     ),
     "caltech101": ImageSource(
         "8,677 photographs, 101 classes without the background; our own fixed split, 30 training images per class",

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from if2net.errors import ConfigurationError, InputError, unknown
-from if2net.images.backbones import registry
 from if2net.study.data.datasets import DATASETS, Dataset
-from if2net.study.data.image_datasets import IMAGE_DATASETS, has_pictures, is_image_dataset
+from if2net.study.data.image_datasets import IMAGE_DATASETS, default_backbone, has_pictures, is_image_dataset
 
 # The share of the training data that takes the place of the test data in a search.
 VALIDATION_SHARE = 1 / 6
@@ -94,6 +93,8 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
     Scenario(dataset='fashion-mnist', classes=10, tasks=5, backbone=None)
     >>> parse_scenario("cub200-100/10").name
     'cub200-100/10@efficientnet-lite0'
+    >>> parse_scenario("cifar100-100/10").name
+    'cifar100-100/10@innate'
     >>> parse_scenario("mnist-10/5@innate").backbone
     'innate'
     """
@@ -113,7 +114,7 @@ def parse_scenario(text: str, backbone: str | None = None) -> Scenario:
     chosen = backbone or match[4]
     if chosen and not has_pictures(dataset):
         raise ConfigurationError(f"{dataset} is a table of numbers and needs no backbone; leave {chosen} out.")
-    return Scenario(dataset, classes, tasks, chosen or (registry.DEFAULT if images else None))
+    return Scenario(dataset, classes, tasks, chosen or (default_backbone(dataset) if images else None))
 
 
 def _validation_split(data: Dataset, classes: list[int]) -> Dataset:

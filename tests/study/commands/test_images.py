@@ -147,7 +147,9 @@ def test_the_features_of_a_scenario_come_from_its_held_out_backbone(if2net, pict
     assert "20 images have" in output
 
 
-@pytest.mark.parametrize(("backbone", "warned"), [("pixels,size=8", False), ("efficientnet-lite0", True)])
+@pytest.mark.parametrize(
+    ("backbone", "warned"), [("pixels,size=8", False), ("innate", False), ("efficientnet-lite0", True)]
+)
 def test_a_run_on_images_of_imagenet_warns_that_the_backbone_may_know_them(backbone, warned, monkeypatch):
     monkeypatch.setattr(Loader, "load", lambda *_, **__: None)
     console = Console(file=io.StringIO())

@@ -25,3 +25,14 @@ def test_of_the_innate_features_every_method_gets_the_same_rows_and_if2net_its_n
     assert results.settings["if2net"]["image_shape"] is None
     assert results.settings["slda"]["standardise"] == "intensity"  # from the search on these features
     assert {run.backbone.identity for run in results.runs} == {results.runs[0].backbone.identity}
+
+
+def test_small_colour_pictures_go_through_the_innate_network_by_default(coloured, own_cache, tmp_path):
+    words = ("cifar100-4/2", "-m", "if2net", "-m", "ncm", "--data", coloured, "--set", "if2net.width=0")
+    said = if2net("run", *words, "--out", tmp_path / "default")
+    assert "All methods get the features of the innate network" in " ".join(said.split())
+    results = Results.read(tmp_path / "default" / "results.json")
+    assert results.scenario == "cifar100-4/2@innate"
+    assert results.settings["if2net"]["encoder"] == "innate"
+    said = if2net("run", "cifar100-4/2@pixels", "-m", "ncm", "--data", coloured, "--out", tmp_path / "pixels")
+    assert "innate" not in said
