@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Searches the settings of all methods (the spaces of if2net/study/bench/hyperparameters.toml) on held-back training data of
-# the first tasks of a stream that is never reported, with at least 12 trials for each. `python results/best.py` writes
-# the best settings into that file, and results/check.py compares the two. A stopped search continues.
-# results/search_images.sh has the searches on images. Those in OUT/three-tasks are not used, and of OUT/earlier only
-# the choice of IF2Net's encoder for images.
+# the first tasks of a stream that is never reported, with 12 to 24 trials for each. On digits, which are few, all tasks are
+# learned; IF2Net has its defaults there. `python results/best.py` writes the best settings into that file, and
+# results/check.py compares the two. A stopped script continues with the next search.
+# results/search_images.sh has the searches on images. Those in OUT/three-tasks and OUT/earlier are not used, except that
+# the latter chose IF2Net's encoder for images and settings of the ablations.
 # usage: IF2NET_DATA=DIR results/search.sh OUT [JOBS] [METHOD...]
 set -euo pipefail
 export out=$1 if2net=${IF2NET:-if2net}
@@ -14,16 +15,25 @@ methods() {
     python3 -c 'import tomllib; print(*tomllib.load(open("if2net/study/bench/hyperparameters.toml", "rb")))'
 }
 
-# Data set, method, and the scope of the loss if it is not the default of the method.
+# The name of the file, the scenario, the method, and options.
+searches() {
+    for dataset in mnist fashion-mnist; do
+        echo "$dataset-$1 $dataset-10/5 $1"
+        case $1 in none | ewc | mas | ol-ewc | si) echo "$dataset-current-$1 $dataset-10/5 $1 --set scope=current" ;; esac
+        case $1 in if2net*) echo "$dataset-transductive-$1 $dataset-10/5 $1 --protocol transductive" ;; esac
+        case $1 in if2net-*) echo "$dataset-aware-$1 $dataset-10/5 $1 --protocol aware" ;; esac
+    done
+    case $1 in
+        if2net) ;;
+        ewc | mas | ol-ewc | si | eft | owm | gem | fs-dgpm | pcl | rps-net) # those whose space has no number of epochs
+            echo "digits-$1 digits-10/5 $1 --tasks 5 --set steps=300" ;;
+        *) echo "digits-$1 digits-10/5 $1 --tasks 5" ;;
+    esac
+}
+
 search() {
-    file=$out/$1${3:+-$3}-$2.json
-    [ -f "$file" ] || $if2net tune "$1-10/5" -m "$2" ${3:+--set scope="$3"} --out "$file" > /dev/null
+    [ -f "$out/$1.json" ] || $if2net tune "$2" -m "$3" "${@:4}" --jobs 1 --out "$out/$1.json" > /dev/null
 }
 
 export -f search
-for method in ${@:3} $([ $# -gt 2 ] || methods); do
-    for dataset in mnist fashion-mnist; do
-        echo "$dataset $method"
-        case $method in ewc | mas | ol-ewc | si) echo "$dataset $method current" ;; esac
-    done
-done | xargs -P "$jobs" -I{} bash -c "search {}"
+for method in ${@:3} $([ $# -gt 2 ] || methods); do searches "$method"; done | xargs -P "$jobs" -I{} bash -c "search {}"

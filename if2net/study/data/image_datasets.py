@@ -37,7 +37,7 @@ def is_image_dataset(name: str) -> bool:
 
 
 def default_backbone(name: str) -> str:
-    """Return the backbone of an image data set: the innate network for small pictures, else that of `if2net learn`."""
+    """Return the backbone of an image data set: the innate network for small pictures, else that of new models."""
     return IMAGE_DATASETS[name].backbone if name in IMAGE_DATASETS else registry.DEFAULT
 
 
