@@ -65,8 +65,9 @@ class RecursiveProjector:
         PV = P @ V.T
         inner = V @ PV
         inner.diagonal().add_(self.alpha)
-        if len(V) == 1:  # a division is enough, and the result is symmetric
-            return P.sub_(PV @ PV.T / inner)
+        if len(V) == 1:  # a division is enough
+            root = PV / inner.sqrt()
+            return P.addmm_(root, root.T, alpha=-1)
         lower, failed = torch.linalg.cholesky_ex(inner)
         lower.diagonal().add_(torch.where(failed == 0, 0.0, torch.nan))  # leaves P unhealthy
         add_gram(P, torch.linalg.solve_triangular(lower, PV.T, upper=False), -1)

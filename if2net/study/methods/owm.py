@@ -73,23 +73,30 @@ class OWM(Trainer):
             self.projectors.append(projector)
 
     def loss(self, X: Tensor, y: Tensor) -> Tensor:
-        """CE. The layer inputs are kept for `before_step`."""
-        inputs, outputs = run_layers(self.network, X)
+        """CE. The inputs and outputs of the layers are kept for `before_step`."""
+        inputs, self.layer_outputs = run_layers(self.network, X)
         self.layer_inputs = append_ones(inputs)
-        return self.cross_entropy(outputs[-1], y)
+        for output in self.layer_outputs:
+            output.retain_grad()
+        return self.cross_entropy(self.layer_outputs[-1], y)
 
     @torch.no_grad()
     def before_step(self, X: Tensor, y: Tensor) -> None:
-        """Update P with the inputs of this batch, then g ← gP."""
+        """Update P with the inputs X of this batch, then g ← gP.
+
+        For the gradient D of the outputs, g = DᵀX, and gP = Dᵀ(XP) takes fewer operations: a batch has fewer rows
+        than a layer has nodes.
+        """
         alphas = self.alphas(progress=self.steps_done / self.steps)
         self.steps_done += 1
-        for layer, projector, alpha, rows in zip(
-            linear_layers(self.network), self.projectors, alphas, self.layer_inputs, strict=True
+        for layer, projector, alpha, rows, outputs in zip(
+            linear_layers(self.network), self.projectors, alphas, self.layer_inputs, self.layer_outputs, strict=True
         ):
             projector.alpha = alpha
             projector.update(rows)
-            g = gradient(layer)
-            set_gradient(layer, (LARGEST_NORM / g.norm()).clamp(max=1.0) * g @ projector.P.float())
+            assert outputs.grad is not None
+            projected = outputs.grad.T @ (rows.double() @ projector.P).float()
+            set_gradient(layer, (LARGEST_NORM / gradient(layer).norm()).clamp(max=1.0) * projected)
 
     def alphas(self, progress: Tensor) -> list[float | Tensor]:
         """α of each layer. A smaller α protects old knowledge more."""
