@@ -15,6 +15,8 @@ from if2net.study.bench.stream import Plan
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
 
+RUNS = 5  # as in the paper
+RUNS_WITH_TASKS = 30  # where predictions know the task, ACC depends on which classes share one
 OURS = [name for name in METHODS if name.startswith("if2net")]
 BOUNDS = ("none", "joint")  # plain training, and training on all data at once
 COMPARED = ("owm", "ari", "fs-dgpm", "rps-net", "logd", "gem", "il2m", "bic")  # in the paper's table of CIFAR
@@ -39,6 +41,7 @@ class Part:
     methods: tuple[str, ...]
     scope: str = "seen"
     own: Given = field(default_factory=list)  # settings of this part, for one method or for all that have them
+    runs: int = RUNS  # unless the user asks for another number
 
     @property
     def folder(self) -> str:
@@ -82,12 +85,16 @@ def plans(
     out: Path,
     *,
     methods: list[str],
-    seeds: tuple[int, ...],
+    seed: int = 0,
+    runs: int | None = None,
     device: str,
     given: Given,
     folders: Sequence[str] = (),
 ) -> list[tuple[Plan, Path]]:
-    """Return the plans of an experiment, each with its folder; only for some methods or folders if they are named."""
+    """Return the plans of an experiment, each with its folder; only for some methods or folders if they are named.
+
+    The seeds begin with `seed`. Without `runs`, each part has a number of its own.
+    """
     if name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS)
     for method in methods:
@@ -102,6 +109,7 @@ def plans(
     for part in parts:
         if chosen := [method for method in part.methods if not methods or method in methods]:
             settings = part.settings(chosen, given)
+            seeds = tuple(range(seed, seed + (runs or part.runs)))
             plan = Plan(parse_scenario(part.scenario), settings, seeds, part.protocol, device)
             planned.append((plan, out / part.folder))
     if not planned:
@@ -132,7 +140,8 @@ def _mnist_parts() -> tuple[Part, ...]:
     for scenario in ("mnist-10/5", "fashion-mnist-10/5"):
         parts.append(Part(scenario, "agnostic", tuple(METHODS), own=MILDER[scenario]))
         parts.append(Part(scenario, "agnostic", ("none", "ewc", "mas", "ol-ewc", "si"), scope="current"))
-        parts += [Part(scenario, protocol, tuple(OURS)) for protocol in ("aware", "transductive")]
+        for protocol in ("aware", "transductive"):
+            parts.append(Part(scenario, protocol, tuple(OURS), runs=RUNS_WITH_TASKS))
     return tuple(parts)
 
 

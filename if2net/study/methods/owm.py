@@ -97,6 +97,7 @@ class OWM(Trainer):
             assert outputs.grad is not None
             projected = outputs.grad.T @ (rows.double() @ projector.P).float()
             set_gradient(layer, (LARGEST_NORM / gradient(layer).norm()).clamp(max=1.0) * projected)
+        del self.layer_inputs, self.layer_outputs  # a method keeps no samples between batches
 
     def alphas(self, progress: Tensor) -> list[float | Tensor]:
         """α of each layer. A smaller α protects old knowledge more."""

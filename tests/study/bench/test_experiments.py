@@ -13,7 +13,7 @@ PEERS = {"ncm", "slda", "fecam", "ranpac", "acil", "if2net-gradient"}
 
 
 def planned(out, methods=(), name="table-mnist"):
-    return plans(name, out, methods=list(methods), seeds=(0, 1), device="cpu", given=[])
+    return plans(name, out, methods=list(methods), runs=2, device="cpu", given=[])
 
 
 def test_the_first_table_has_all_methods_agnostic_and_ours_under_every_protocol(tmp_path):
@@ -46,9 +46,19 @@ def test_the_innate_encoders_are_measured_on_streams_of_up_to_a_hundred_tasks(tm
     assert by_folder["cifar10-10-5-pixels"].settings["if2net"].encoder == "wide"
 
 
+def test_predictions_that_know_the_task_are_measured_in_more_orders(tmp_path):
+    found = plans("table-mnist", tmp_path, methods=[], device="cpu", given=[])
+    assert {folder.name: len(plan.seeds) for plan, folder in found if folder.name.startswith("mnist")} == {
+        "mnist-agnostic": 5,
+        "mnist-agnostic-current": 5,
+        "mnist-aware": 30,
+        "mnist-transductive": 30,
+    }
+
+
 def test_a_part_can_be_chosen_by_its_folder(tmp_path):
     chosen = ["cifar10-10-5-innate", "cifar10-10-5-pixels"]
-    found = plans("innate", tmp_path, methods=[], seeds=(0,), device="cpu", given=[], folders=chosen)
+    found = plans("innate", tmp_path, methods=[], runs=1, device="cpu", given=[], folders=chosen)
     assert [folder.name for _, folder in found] == chosen
 
 
