@@ -15,7 +15,7 @@ OF_THE_EXPERIMENT = ("scope", "memory", "classes")  # settings that `if2net repr
 
 
 def best_of(folder: Path, method: str) -> dict[str, str]:
-    """Return data set (and scope) → a line such as: mnist = { rate = 0.05 }."""
+    """Return data set (and scope or protocol) → a line such as: mnist = { rate = 0.05 }."""
     lines = {}
     for path in sorted(folder.glob(f"*-{method}.json")):
         search = json.loads(path.read_text())
@@ -28,10 +28,10 @@ def best_of(folder: Path, method: str) -> dict[str, str]:
 
 
 def settings_of(search: dict[str, Any]) -> dict[str, str]:
-    """Return the best settings of a search, with those that were fixed in it."""
+    """Return the best settings of a search, with those that were fixed in it. The first variant decides."""
     fixed = search["fixed"] if "tasks" in search else []  # in a grid, they belong to the experiment
     kept = {name: str(value) for _, name, value in fixed if name not in OF_THE_EXPERIMENT}
-    return kept | search["best"]["acc"]
+    return kept | next(iter(search["best"].values()))
 
 
 def in_toml(value: str) -> str:
