@@ -24,7 +24,7 @@ from if2net.study.pretraining.per_seed import for_search
 SEARCH_SEED = 1_000_003
 
 FIRST_TASKS = 3  # that a search of a space learns by default: enough to show forgetting
-LEAST_TRIALS, MOST_TRIALS = 12, 24  # per method and data set, the same for all
+LEAST_TRIALS, MOST_TRIALS = 12, 48  # per method and data set, the same for all
 RUNGS = 12  # of a ladder, below and above its start
 
 Grid = dict[str, list[str]]
