@@ -83,9 +83,10 @@ def _features(backbone: str | None) -> str:
 
 
 def _best(method: str, keys: Iterable[str]) -> dict[str, Any]:
-    """Return the best settings of a method under the first key that it has."""
-    best = _file().get(method, {}).get("best", {})
-    return next((best[key] for key in keys if key in best), {})
+    """Return the best settings of a method under the first key that it has, or milder ones if it diverges."""
+    entry = _file().get(method, {})
+    best, milder = entry.get("best", {}), entry.get("milder", {})
+    return next((best[key] | milder.get(key, {}) for key in keys if key in best), {})
 
 
 @cache

@@ -34,6 +34,17 @@ def test_settings_of_the_user_have_priority_over_those_of_the_search(monkeypatch
     assert hyperparameters.searched(["ewc"], "mnist", "aware") == []
 
 
+def test_a_method_that_diverges_with_its_best_settings_has_milder_ones(monkeypatch):
+    entry = {
+        "best": {"mnist": {"rate": 0.2, "epochs": 3}, "digits": {"rate": 0.2}},
+        "milder": {"mnist": {"rate": 0.1}},
+    }
+    monkeypatch.setattr(hyperparameters, "_file", lambda: {"si": entry})
+    expected = [("si", "rate", 0.1), ("si", "epochs", 3)]
+    assert hyperparameters.searched(["si"], "mnist", "agnostic") == expected
+    assert hyperparameters.searched(["si"], "digits", "agnostic") == [("si", "rate", 0.2)]
+
+
 def test_the_features_of_an_innate_network_have_settings_of_their_own(monkeypatch):
     best = {"images": {"gamma": 1.0}, "cifar100@innate": {"gamma": 2.0}, "fashion-mnist@innate": {"gamma": 3.0}}
     monkeypatch.setattr(hyperparameters, "_file", lambda: {"acil": {"best": {"mnist": {"gamma": 4.0}, **best}}})

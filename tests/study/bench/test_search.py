@@ -135,7 +135,8 @@ def test_searches_that_find_the_best_early_have_as_many_trials_as_others():
 
 
 def test_a_search_that_climbs_on_and_on_ends_with_the_same_number_for_every_method():
-    tried = explored({"rate": [0.01, 1.5], "epochs": [5, 2]}, lambda settings: float(settings["epochs"]))
+    space = {"rate": [0.01, 1.1], "epochs": [5, 2], "hidden": [100, 2]}
+    tried = explored(space, lambda settings: float(settings["rate"]) * float(settings["hidden"]))
     assert len(tried) == MOST_TRIALS
 
 
