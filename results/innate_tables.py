@@ -15,6 +15,7 @@ from if2net.study.data import parse_scenario
 
 HERE = Path(__file__).parent
 NAMES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+CLASSES = {"mnist": 10, "fashion-mnist": 10, "cifar10": 10, "cifar100": 100}
 SIZES = {"innate": "small", "innate-large": "large"}
 # The numbers of nodes of the encoders in the tables of results. The last one of an encoder is its default.
 WIDTHS = {"innate": (4352,), "innate-large": (8192, 16_384)}
@@ -88,21 +89,26 @@ def cell(figures: list[float]) -> str:
     """Return the mean over class orders, and the range if they differ."""
     if not figures:
         return "–"
-    difference = max(figures) - min(figures)
+    difference = f"{max(figures) - min(figures):.2f}"
     mean = f"{sum(figures) / len(figures):.2f}"
-    return mean if difference == 0 else f"{mean} (range {difference:.2f})"
+    return mean if difference == "0.00" else f"{mean} (range {difference})"
 
 
 STREAMS = (("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100)))
 
 
-def innate() -> str:
-    columns = [(encoder, width) for encoder, widths in WIDTHS.items() for width in widths]
-    rows = [
-        [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n, width)) for encoder, width in columns)]
-        for data, n in STREAMS
-    ]
-    return markdown(["classes in tasks", *(f"{SIZES[encoder]}, {width:,} nodes" for encoder, width in columns)], rows)
+def innate(tasks: Iterable[int] = (5, 10, 20, 50, 100), names: Iterable[str] = SIZES.values()) -> str:
+    """ACC of the learner with its default nodes, one row per stream."""
+    rows = []
+    for data, n in STREAMS:
+        if n in tasks:
+            runs = [results(f"innate/{data}-{CLASSES[data]}-{n}-{encoder}").of("if2net") for encoder in SIZES]
+            rows.append([f"{NAMES[data]}, {n} tasks", *(cell([100 * run.acc for run in each]) for each in runs)])
+    return markdown(["classes in tasks", *names], rows)
+
+
+def innate_short() -> str:
+    return innate((5, 10, 100), SIZES)
 
 
 def innate_command() -> str:
@@ -119,20 +125,24 @@ def innate_command() -> str:
     return markdown(["classes in tasks, features", *methods], [row + [""] * (7 - len(row)) for row in rows])
 
 
+def innate_nodes_of_small() -> str:
+    """ACC on the small features by the number of random nodes, beside the methods that have nodes themselves."""
+    rows = []
+    for data in ("mnist", "fashion-mnist"):
+        folder = f"{data}-10-5-innate"
+        default = results(f"innate/{folder}").summary
+        more = [results(f"innate/nodes-{nodes}/{folder}").summary for nodes in (10_000, 16_384)]
+        cells = [entry["if2net"] for entry in (default, *more)] + [default["ranpac"], default["acil"]]
+        rows.append([NAMES[data], *map(_of_orders, cells)])
+    ours = [f"if2net, {nodes:,} nodes" for nodes in (WIDTHS["innate"][-1], 10_000, 16_384)]
+    return markdown(["data", *ours, "ranpac, 10,000 nodes", "acil, 8,192 nodes"], rows)
+
+
 def _of_orders(summary: dict[str, float]) -> str:
     """Return mean ± standard deviation, without it for a single class order, and the number of orders if not five."""
     orders = int(summary["runs"])
     figures = f"{100 * summary['acc_mean']:.2f}" + (f" ± {100 * summary['acc_std']:.2f}" if orders > 1 else "")
     return figures if orders == 5 else f"{figures} ({orders} of 5)"
-
-
-def innate_short() -> str:
-    rows = [
-        [f"{NAMES[data]}, {n} tasks", *(cell(product(data, encoder, n)) for encoder in SIZES)]
-        for data, n in STREAMS
-        if n in (5, 10, 100)
-    ]
-    return markdown(["classes in tasks", *SIZES], rows)
 
 
 def innate_flips() -> str:

@@ -1,6 +1,7 @@
 """The spread of the paper's layers over class orders, explained by the classes that share a task.
 
-The functions read `results/learner/fashion-mnist-aware/`. `results/table.py` writes the tables of docs/protocols.md.
+The functions read `results/table-mnist/fashion-mnist-aware/`, and `results/table.py` writes the tables of
+docs/protocols.md.
 """
 
 from collections import defaultdict
@@ -22,7 +23,7 @@ HARDEST = {frozenset(pair) for pair in (*combinations(("pullover", "coat", "shir
 
 
 def runs() -> list[Run]:
-    return Results.read(HERE / "learner/fashion-mnist-aware/results.json").runs
+    return Results.read(HERE / "table-mnist/fashion-mnist-aware/results.json").of("if2net")
 
 
 def tasks(run: Run) -> list[tuple[Pair, float]]:

@@ -18,7 +18,7 @@ import spread as by_order
 from sentences import content, results
 
 from if2net.study.bench.display import costs, markdown, spread
-from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, OURS, OWN, PEERS, Part
+from if2net.study.bench.experiments import BOUNDS, EXPERIMENTS, OWN, PEERS, Part
 from if2net.study.bench.paper import paper_figures
 from if2net.study.data import parse_scenario
 from if2net.study.methods import METHODS
@@ -43,23 +43,20 @@ MARKED = re.compile(r"(<!-- table: ([\w-]+), by results/table\.py -->\n).*?(<!--
 PAPER = paper_figures("table-mnist")
 
 AWARE, ONE, MIXED = "aware: given the task", "transductive, one task per batch", "transductive, tasks mixed"
-# Each row: the method as printed, its protocol, its folder, and the method (with its variant) in the results.
+# Each row: the method as printed, its protocol in words and by name, and the method (with its variant) in results.
 PROTOCOLS = [
-    ("IF2Net, wide layer", "agnostic", "learner/{}-agnostic", "if2net"),
-    ("the paper's gradient rule", "agnostic", "searched/{}-agnostic-gradient", "if2net"),
-    ("IF2Net-EWC", "agnostic", "searched/{}-agnostic-ewc", "if2net"),
-    ("IF2Net, the paper's layers", AWARE, "learner/{}-aware", "if2net"),
-    ("the paper's gradient rule", AWARE, "searched/{}-aware-gradient", "if2net"),
-    ("IF2Net-EWC", AWARE, "searched/{}-aware-ewc", "if2net"),
-    *(
-        (name, protocol, f"searched/{{}}-transductive-{rule}", f"if2net ({protocol.removeprefix('transductive, ')})")
-        for protocol in (ONE, MIXED)
-        for name, rule in (
-            ("IF2Net, the paper's layers", "analytic"),
-            ("the paper's gradient rule", "gradient"),
-            ("IF2Net-EWC", "ewc"),
-        )
-    ),
+    (name, words, protocol, f"{method} ({words.removeprefix('transductive, ')})" if words in (ONE, MIXED) else method)
+    for words, protocol in (
+        ("agnostic", "agnostic"),
+        (AWARE, "aware"),
+        (ONE, "transductive"),
+        (MIXED, "transductive"),
+    )
+    for name, method in (
+        ("IF2Net, wide layer" if protocol == "agnostic" else "IF2Net, the paper's layers", "if2net"),
+        ("the paper's gradient rule", "if2net-gradient"),
+        ("IF2Net-EWC", "if2net-ewc"),
+    )
 ]
 
 
@@ -71,10 +68,10 @@ def protocols() -> str:
     """IF2Net and the paper's rules under each protocol."""
     columns = [[f"{name}-10/5 ACC %", "BWT", "seeds"] for name in ("MNIST", "FashionMNIST")]
     lines = []
-    for name, protocol, folder, method in PROTOCOLS:
-        cells = [name, protocol]
+    for name, words, protocol, method in PROTOCOLS:
+        cells = [name, words]
         for dataset in PAPER:
-            entry = summary(folder.format(dataset), method)
+            entry = summary(f"table-mnist/{dataset}-{protocol}", method)
             cells += [accuracy(entry), f"{entry['bwt_mean']:+.3f}", str(entry["runs"])]
         lines.append(cells)
     published = [[f"{figures['if2net'][key]:{form}}" for key, form in PRINTED] for figures in PAPER.values()]
@@ -101,11 +98,8 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> str:
 
 
 def trials(data: str, method: str) -> str:
-    """Return the number of trials of a method; for ours, with those of its defaults and rules."""
-    rule = method.removeprefix("if2net-")
-    ours = f"encoder/{data}-*.json" if method == "if2net" else f"searched/tune/{data}-agnostic-{rule}-*.json"
-    paths = [*HERE.glob(f"search/{data}-{method}.json"), *(HERE.glob(ours) if method in OURS else ())]
-    paths = [path for path in paths if "aware" not in path.name]
+    """Return the number of trials of a method."""
+    paths = HERE.glob(f"search/{data}-{method}.json")
     return str(sum(len(content(path)["tried"]) for path in paths))
 
 
@@ -495,6 +489,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "innate-imitation": innate_tables.innate_imitation,
     "innate-small": innate_tables.innate_small,
     "innate-again": innate_tables.innate_again,
+    "innate-nodes-of-small": innate_tables.innate_nodes_of_small,
     "innate-flips": innate_tables.innate_flips,
     "innate-adaptation": innate_tables.innate_adaptation,
     "innate-nodes": innate_tables.innate_nodes,

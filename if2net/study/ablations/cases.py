@@ -24,10 +24,10 @@ CASES = {
     "e": "FC1 to FC3 frozen, analytic initialisation",
 }
 FROZEN = {"b": 1, "c": 2}
-# The best on held-back training data of a stream that is never reported: results/search/fashion-mnist-owm.json.
-# Its head grew with the classes.
+# The best of an early search on held-back training data of a stream that is never reported. Its head grew with the
+# classes.
 BEST_OWM: dict[str, Any] = {"hidden_alpha": 0.1, "hidden_decay": 0.001, "classes": 1}
-# The same for the paper's rule: results/searched/tune/fashion-mnist-aware-gradient-paper.json.
+# The same for the paper's rule: results/search/earlier/fashion-mnist-aware-gradient-paper.json.
 BEST_GRADIENT: dict[str, Any] = {"rule": "gradient", "mu": 100.0, "alpha": 100.0}
 
 

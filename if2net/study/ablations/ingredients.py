@@ -23,7 +23,7 @@ FACTORS: dict[str, dict[str, dict[str, Any]]] = {
         "analytic, ridge chosen": {"rule": "analytic"},
         "analytic, ridge 1e-4": {"rule": "analytic", "ridge": 1e-4},
         "analytic, ridge 0.1": {"rule": "analytic", "ridge": 0.1},
-        # The best on held-back training data: results/searched/tune/fashion-mnist-agnostic-gradient-wide.json.
+        # The best on held-back training data: results/search/earlier/fashion-mnist-agnostic-gradient-wide.json.
         "gradient": {"rule": "gradient", "mu": 100.0, "alpha": 0.1, "epochs": 5},
     },
     "width": {"1000": {"layers": "100x10"}, "250": {"layers": "25x10"}},

@@ -20,7 +20,7 @@ TASKS = (5, 10, 50, 100, 500)
 RULES: dict[str, dict[str, Any]] = {
     "analytic": {"rule": "analytic"},
     # The best on held-back training data of five tasks:
-    # results/searched/tune/fashion-mnist-agnostic-gradient-wide.json.
+    # results/search/earlier/fashion-mnist-agnostic-gradient-wide.json.
     "gradient": {"rule": "gradient", "mu": 100.0, "alpha": 0.1, "epochs": 5},
 }
 # Independent of the amount of data in the first task: neither scale nor spread is learned from it.

@@ -13,8 +13,8 @@ from if2net.study.bench.paper import paper_figures
 from if2net.study.methods.if2net import IF2NetMethod
 
 ABOVE = "10x10,50x10"  # FC2 and FC3
-# The best on held-back training data: results/searched/tune/fashion-mnist-transductive-analytic-paper.json. Under the
-# other protocols, the learner chooses the ridge on held-out samples.
+# The best on held-back training data: results/search/earlier/fashion-mnist-transductive-analytic-paper.json.
+# Under the other protocols, the learner chooses the ridge on held-out samples.
 RIDGES = {"transductive": 1.0}
 
 
