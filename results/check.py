@@ -211,7 +211,7 @@ def searches_are_used() -> Checked:
 
 
 def is_finished(search: dict[str, Any]) -> bool:
-    """Return whether a search of the present space of its method would make no more trials; True for a grid."""
+    """Return whether a search would make no more trials; True for a grid, and for other spaces than the present."""
     space, _ = hyperparameters.space(search["method"], search["protocol"])
     if "tasks" not in search or search["tried"][0]["settings"].keys() != space.keys():
         return True

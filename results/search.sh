@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Searches the settings of all methods (the spaces of if2net/study/bench/hyperparameters.toml) on held-back training data of
-# the first tasks of a stream that is never reported, with 12 to 48 trials for each. On digits, which are few, all tasks are
+# the first tasks of a stream that is never reported, with 12 to 48 trials for each that has as many. On digits, which are few, all tasks are
 # learned; IF2Net has its defaults there. `python results/best.py` writes the best settings into that file, and
 # results/check.py compares the two. A stopped script continues with the next search.
 # results/search_images.sh has the searches on images. Those in OUT/three-tasks and OUT/earlier are not used, except that
