@@ -475,6 +475,7 @@ def relations() -> Checked:
     others: dict[str, dict[str, set[str]]] = {  # folder → methods that are level with IF2Net and that are ahead of it
         "table-mnist/mnist-agnostic": {"behind": {"joint"}},
         "table-mnist/fashion-mnist-agnostic": {"level": {"joint", "ranpac", "acil"}},
+        "digits": {"level": {"fecam", "ranpac", "acil", "if2net-ewc"}},
         "figure-cub/cub200-100-10-efficientnet-lite0": {"level": {"slda", "ranpac"}, "behind": {"acil"}},
         **{
             f"{name}/{data}-{n}-held-out": {"level": level.get(name, set())}

@@ -276,6 +276,13 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ),
             ("no better: {:.2f} ± {:.2f} on MNIST", spread("eft-groups", "eft")),
             ("its authors' rigidity of 2.5", ()),
+            ("the highest mean, {:.2f} ± {:.2f}, level", spread("digits", "if2net")),
+            ("`joint` is behind it, {:.2f} ± {:.2f}", spread("digits", "joint")),
+            (
+                "FS-DGPM learns one of the five orders badly ({:.2f})",
+                (min(100 * run.acc for run in results("digits").of("fs-dgpm")),),
+            ),
+            ("takes {:.0f} seconds by the clock", (content("benchmarks/digits.json")["seconds_by_one_command"],)),
             ("more than 0.1 points higher", ()),
             ("it has {:.2f} ± {:.2f} for ten tasks and one hidden layer", spread("owm/ten-tasks", "owm")),
             ("code](https://github.com/beijixiong3510/OWM) gives 94.36", ()),

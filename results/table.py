@@ -97,6 +97,18 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> str:
     return markdown(["method", "exemplars", "trials", *columns, "learning s", "state"], lines)
 
 
+def digits() -> str:
+    """All methods on digits: accuracy, and the processor seconds of one run."""
+    seconds = benchmark("digits")["methods"]
+    lines = []
+    for method in METHODS:
+        entry = summary("digits", method)
+        exemplars, tried = f"{entry['exemplars']:,}", trials("digits", method)
+        taken = f"{seconds[method]['processor_seconds']:.0f}"
+        lines.append([method, exemplars, tried, accuracy(entry), f"{entry['bwt_mean']:+.3f}", taken])
+    return markdown(["method", "exemplars", "trials", "ACC %", "BWT", "processor s"], lines)
+
+
 def trials(data: str, method: str) -> str:
     """Return the number of trials of a method."""
     paths = HERE.glob(f"search/{data}-{method}.json")
@@ -455,6 +467,7 @@ def novelty_weights() -> str:
 
 TABLES: dict[str, Callable[[], str]] = {
     "protocols": protocols,
+    "digits": digits,
     "comparison": comparison,
     "current": lambda: comparison(["none", "ewc", "mas", "ol-ewc", "si"], "agnostic-current"),
     "orders": by_order.orders,

@@ -24,7 +24,7 @@ LARGEST_NORM = 10.0  # the gradient of a layer is clipped to this norm before it
 
 @dataclass(frozen=True)
 class OWMSettings(TrainerSettings):
-    """The authors' values for MNIST, except for the width: theirs is 800. Within a task α falls to `alpha · decay`."""
+    """The authors' values for MNIST, with 400 nodes, not their 800. Within a task α falls to `alpha · decay`."""
 
     classes: int = 10  # rows of the head from the start; a stream with more classes adds them as they come
     depth: int = 2
