@@ -496,6 +496,7 @@ class IF2Net:
         os_fork.use_one_thread_in_a_child()
         if self.decision is None or len(self.labels) == 0:
             raise InputError(f"Nothing has been learned yet; {otherwise}.")
+        self.decision.total.check_whole()
         return self.decision
 
     @in_default_modes

@@ -10,21 +10,24 @@ tensor is used again, where that of a large one is taken from the system each ti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
+from queue import SimpleQueue
+from threading import Lock, Thread
 
 import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 STRIP = 256
 # Columns of a Cholesky factor that are computed at once.
 PANEL = 512
 # Samples that are added up at once. Longer sums are hardly faster, and round more.
 TERMS = 1024
+# Samples are padded with zeros to a multiple of this. oneDNN keeps compiled code for every size that it has seen.
+ROUND = 128
 
 # Does some work for each of these strips.
 ForEach = Callable[[Callable[[slice], None], list[slice]], None]
@@ -54,8 +57,8 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV, in the lower triangle and beside the diagonal."""
     with _threads() as for_each:
-        for part in V.split(TERMS):
-            _add_outer(G, part.T.contiguous(), sign, for_each)
+        for part in V.split(TERMS) if len(V) else ():
+            _add_outer(G, pad(part.T, (0, -len(part) % ROUND)).contiguous(), sign, for_each)
 
 
 def factorise(L: Tensor) -> bool:
@@ -82,7 +85,8 @@ def _product(A: Tensor, B: Tensor, for_each: ForEach) -> Tensor:
     product = A.new_empty(len(A), len(B))
 
     def fill(rows: slice) -> None:
-        product[rows] = linear(A[rows].to_mkldnn(), B).to_dense()
+        strip = pad(A[rows], (0, 0, 0, (rows.start - rows.stop) % ROUND))
+        product[rows] = linear(strip.to_mkldnn(), B).to_dense()[: rows.stop - rows.start]
 
     for_each(fill, [*_slices(len(A), STRIP)])
     return product
@@ -102,24 +106,73 @@ def _threads() -> Iterator[ForEach]:
     """Provide a function that does some work for each strip, in as many threads as torch has.
 
     Each thread takes the next strip when it is ready. torch's own threads share every product and wait for each other
-    after it, which takes many times as long where other programs use the processor.
+    after it, which takes many times as long where other programs use the processor. `ThreadPoolExecutor` refuses work
+    once the main thread has ended, when other threads may still be learning.
     """
-    count = torch.get_num_threads()
-    if count == 1:
-        yield partial(_for_each, map)
-        return
-    one_thread = partial(threadpool_limits, 1, user_api="openmp")  # OpenMP has one limit per calling thread
-    with ThreadPoolExecutor(count, initializer=one_thread) as threads:
-        yield partial(_for_each, threads.map)
+    jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+    threads = _started(torch.get_num_threads(), jobs)
+
+    def for_each(work: Callable[[slice], None], strips: list[slice]) -> None:
+        if not threads:
+            for strip in strips:
+                work(strip)
+            return
+        run = _Strips(work, strips)
+        for _ in threads:
+            jobs.put(run.take)
+        for _ in threads:
+            run.ended.get()
+        if run.errors:
+            raise run.errors[0]
+
+    try:
+        yield for_each
+    finally:  # after an interrupt, too: no thread writes when this function has ended
+        for _ in threads:
+            jobs.put(None)
+        for thread in threads:
+            thread.join()
 
 
-def _for_each(
-    map: Callable[[Callable[[slice], None], list[slice]], Iterable[None]],
-    work: Callable[[slice], None],
-    strips: list[slice],
-) -> None:
-    for _ in map(work, strips):  # an error of the work is raised here
-        pass
+class _Strips:
+    """Strips that several threads work on. After an error, no further strip is begun."""
+
+    def __init__(self, work: Callable[[slice], None], strips: list[slice]) -> None:
+        self.work, self.left, self.lock = work, iter(strips), Lock()
+        self.errors: list[BaseException] = []
+        self.ended: SimpleQueue[None] = SimpleQueue()  # an entry per thread
+
+    def take(self) -> None:
+        try:
+            while not self.errors and (strip := self._next()) is not None:
+                self.work(strip)
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            self.ended.put(None)
+
+    def _next(self) -> slice | None:
+        with self.lock:
+            return next(self.left, None)
+
+
+def _started(count: int, jobs: SimpleQueue[Callable[[], None] | None]) -> list[Thread]:
+    """Start threads that do jobs until they get None. The list is empty if the caller can do as well alone."""
+
+    def serve() -> None:
+        threadpool_limits(1, user_api="openmp")  # OpenMP has one limit per calling thread
+        while (job := jobs.get()) is not None:
+            job()
+
+    threads: list[Thread] = []
+    for _ in range(count if count > 1 else 0):
+        thread = Thread(target=serve, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the program ends, or it has as many threads as it may have
+            break
+        threads.append(thread)
+    return threads
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

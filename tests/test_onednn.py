@@ -1,5 +1,8 @@
 """Products and factors by oneDNN, compared with float64."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -78,15 +81,65 @@ def test_an_error_in_a_thread_is_raised():
         onednn.multiplier(normal(20, 30))(normal(3 * onednn.STRIP, 21))
 
 
-def test_the_bits_do_not_depend_on_the_number_of_threads(monkeypatch):
-    V, factors = normal(300, 3 * onednn.STRIP), []
+@pytest.fixture
+def set_threads(monkeypatch):
+    monkeypatch.undo()
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_the_bits_of_a_product_do_not_depend_on_the_number_of_threads(set_threads):
+    V, products = normal(300, 3 * onednn.STRIP), []
     for count in (1, 2, 5):
-        monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
-        L = 300 * torch.eye(V.shape[1])
-        onednn.add_gram(L, V, 1)
-        assert onednn.factorise(L)
-        factors.append(L.tril())
-    assert all(torch.equal(factor, factors[0]) for factor in factors)
+        set_threads(count)
+        G = torch.zeros(V.shape[1], V.shape[1])
+        onednn.add_gram(G, V, 1)
+        products.append((G.tril(), onednn.multiplier(V)(normal(1000, 300, seed=1))))
+    for G, product in products:
+        assert torch.equal(G, products[0][0])
+        assert torch.equal(product, products[0][1])
+
+
+def test_no_samples_add_nothing():
+    G = torch.ones(30, 30)
+    onednn.add_gram(G, torch.empty(0, 30), 1)
+    assert bool((G == 1).all())
+
+
+def test_samples_of_all_numbers_have_few_sizes_in_onednn(monkeypatch):
+    shapes = set()
+    linear = onednn.linear
+    monkeypatch.setattr(onednn, "linear", lambda A, B: (shapes.add(A.shape), linear(A, B))[1])
+    G, multiply = torch.zeros(onednn.STRIP, onednn.STRIP), onednn.multiplier(normal(20, 30))
+    for rows in range(1, 600, 7):
+        onednn.add_gram(G, normal(rows, onednn.STRIP), 1)
+        multiply(normal(rows, 20))
+    assert len(shapes) <= 8
+
+
+def test_products_work_where_no_thread_can_be_started(monkeypatch):
+    def start(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", start)
+    A, B = normal(3 * onednn.STRIP, 30), normal(30, 20, seed=1)
+    torch.testing.assert_close(onednn.multiplier(B)(A), A @ B, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("when", ["thread", "atexit"])
+def test_products_work_while_the_program_ends(when):
+    program = f"""
+import atexit, threading, time, torch
+from if2net import onednn
+torch.set_num_threads(2)
+def work():
+    time.sleep(0.2)
+    print(onednn.multiplier(torch.ones(5, 300))(torch.ones(600, 5)).sum().item())
+threading.Thread(target=work).start() if {when!r} == "thread" else atexit.register(work)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("900000.0", "")
 
 
 def test_other_processors_take_blas(monkeypatch):

@@ -132,6 +132,7 @@ class Analytic(DecisionLayer):
 
     def learn(self, task: Task, commit: Callable[[DecisionLayer], None], report: Report | None = None) -> None:
         """Count a task: in place where that saves much, else aside, so that Ctrl-C leaves the layer as it was."""
+        self.total.check_whole()
         if self.classes and self._is_few(task.samples) and task.in_memory:
             ((V, y, held, weights),) = task.blocks()  # few samples are one block
             with uninterrupted():
@@ -200,7 +201,7 @@ class Analytic(DecisionLayer):
                 commit(self)
                 whole = True
         finally:
-            if not whole:
+            if not whole and self.total.whole:
                 with uninterrupted():
                     for block in islice(task.blocks(), done):
                         self.subtract(*block)
@@ -226,9 +227,10 @@ class Analytic(DecisionLayer):
             if bool((lost & (part.counts > gone.counts)).any()):
                 raise _lost_in_rounding()
         with uninterrupted():
-            self.total.take_out(aside.total)
-            self.held.take_out(aside.held)
-            self.keep(left)
+            with self._changing():
+                self.total.take_out(aside.total)
+                self.held.take_out(aside.held)
+                self.keep(left)
             commit(self, left.tolist())
 
     def forget_class(self, column: int, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
@@ -240,15 +242,18 @@ class Analytic(DecisionLayer):
             float(self.total.Q[:, column].double().square().sum() / self.total.weights[column])
         )
         with uninterrupted():
-            self.total.drop(column)
-            self.held.drop(column)
+            with self._changing():
+                self.total.drop(column)
+                self.held.drop(column)
             self._changed()
             commit(self, left)
 
     def merge(self, other: DecisionLayer, columns: Tensor, classes: int) -> None:
+        self.total.check_whole()
         self.grow(classes)
-        self.total.merge(other.total, columns)
-        self.held.merge(other.held, columns)
+        with self._changing():
+            self.total.merge(other.total, columns)
+            self.held.merge(other.held, columns)
         self._changed()
 
     def _check_precision_left(self, removed: float) -> None:
@@ -258,8 +263,9 @@ class Analytic(DecisionLayer):
             raise _lost_in_rounding()
 
     def subtract(self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None = None) -> None:
-        self.total.subtract(V, y, None, weights)
-        self.held.subtract(*self._held_part(V, y, held, weights))
+        with self._changing():
+            self.total.subtract(V, y, None, weights)
+            self.held.subtract(*self._held_part(V, y, held, weights))
         self._changed()
 
     def keep(self, columns: Tensor) -> None:

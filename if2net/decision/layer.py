@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -148,9 +149,17 @@ class DecisionLayer(ABC):
         self._changed()
 
     def add(self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None = None) -> None:
-        self.total.add(V, y, None, weights)
-        self.held.add(*self._held_part(V, y, held, weights))
+        with self._changing():
+            self.total.add(V, y, None, weights)
+            self.held.add(*self._held_part(V, y, held, weights))
         self._changed()
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """After an error in this block, the layer refuses to be used: its sums may have a part of the change."""
+        before, self.total.whole, self.held.whole = self.total.whole, False, False
+        yield
+        self.total.whole = self.held.whole = before
 
     def reweighted(self, statistics: Statistics) -> Statistics:
         """Return statistics in which the classes have their weights, if there are any."""

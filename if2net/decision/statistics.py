@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 
 from if2net.accelerate.products import Halves, by_halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
+from if2net.errors import NumericalError
 from if2net.inputs import LARGEST_WEIGHT
 from if2net.interrupts import uninterrupted
 from if2net.tensor_specs import TensorSpec, TensorSpecs
@@ -105,10 +106,20 @@ class Statistics:
         self.nameless, self.nameless_weight, self.largest = 0, 0.0, 0.0
         self._waiting: list[Rows] = []
         self._only_waiting = True  # no sample is part of G and Q yet
+        self.whole = True  # not during a change in place, and not after one that ended with an error
         self.features: int | None = None  # of which G is the reduced form
+
+    def check_whole(self) -> None:
+        """Raise an error after one in the middle of a change, which left some of the sums changed and others not."""
+        if not self.whole:
+            raise NumericalError(
+                "An error in the middle of a change has left this learner with a part of it. Load the model from its "
+                "file, or learn everything again."
+            )
 
     @property
     def G(self) -> Tensor:
+        self.check_whole()
         if not self._waiting or not len(self._G):
             return self._G
         if self.width >= NO_COPY_WIDTH:
@@ -118,6 +129,7 @@ class Statistics:
 
     @property
     def Q(self) -> Tensor:
+        self.check_whole()
         if not self._waiting:
             return self._Q
         return _with_class_sums(self._Q.clone(), self._waiting_rows(), 1)
@@ -254,6 +266,7 @@ class Statistics:
 
     def tensors(self, prefix: str) -> Iterator[tuple[str, Tensor]]:
         """Yield everything kept, by name."""
+        self.check_whole()
         self._add_waiting()  # a copy then continues with the same roundings
         yield f"{prefix}.G", self._G
         yield f"{prefix}.Q", self._Q
@@ -330,8 +343,10 @@ class Statistics:
     def _add_waiting(self) -> None:
         if self._waiting:
             with uninterrupted():  # G is filled block by block, and predictions may be the first to need it
+                before, self.whole = self.whole, False
                 self._add(self._waiting_rows(), 1)
                 self._waiting = []
+                self.whole = before
 
     def _waiting_rows(self) -> Rows:
         if len(self._waiting) > 1:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from if2net import learner as learner_module
 from if2net.decision import analytic, statistics
 from if2net.decision.statistics import Statistics
 from if2net.encoder import DenseEncoder
+from if2net.errors import NumericalError
 
 WIDE = 60  # instead of 2,048, so that the tests of wide layers stay small
 NARROW_FEATURES, WIDE_FEATURES = WIDE - 20, WIDE + 20
@@ -200,3 +203,56 @@ def test_a_handler_of_the_program_is_called_at_once_and_learning_goes_on(monkeyp
         signal.signal(signal.SIGINT, before)
     assert received == [signal.SIGINT]
     assert learner.samples == 750
+
+
+# ---------------------------------------------------------------------- errors in the middle of a change
+
+
+def fail(monkeypatch, owner, name, call):
+    """Let the given call of a function fail, as where memory is short."""
+    original, calls = getattr(owner, name), []
+
+    def failing(*arguments, **options):
+        calls.append(1)
+        if len(calls) == call:
+            raise MemoryError("no memory is left")
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+CHANGES = {
+    "learning in place": lambda learner: learner.learn(*task(300, first=10)),
+    "learning a few samples": lambda learner: learner.learn(*task(3, first=10)).predict(task(2)[0]),
+    "forgetting": lambda learner: learner.forget(*task(600)),
+    "merging": lambda learner: learner.merge(learner.fork().learn(*task(300, first=10))),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", ["_with_gram", "_with_class_sums", "add_triangle"])
+@pytest.mark.parametrize("call", range(1, 8))
+def test_after_an_error_in_a_change_a_learner_is_unchanged_or_refuses_to_be_used(change, name, call, monkeypatch):
+    monkeypatch.setattr(statistics, "NO_COPY_WIDTH", WIDE)
+    learner, whole = (learned().learn(*task(300, first=6)) for _ in range(2))
+    before = learner.scores(task(90)[0])
+    with monkeypatch.context() as patch:
+        fail(patch, statistics, name, call)
+        try:
+            CHANGES[change](learner)
+        except MemoryError:
+            pass
+        else:
+            return
+    refused = pytest.raises(NumericalError, match="Load the model from its file")
+    if learner.decision.total.whole:
+        torch.testing.assert_close(learner.scores(task(90)[0]), before, rtol=1e-4, atol=1e-4)
+        CHANGES[change](learner)
+        CHANGES[change](whole)
+        assert_state(learner, state(whole))
+        return
+    for use in (lambda: learner.save("never.if2"), *(partial(again, learner) for again in CHANGES.values())):
+        with refused:
+            use()
+    with suppress(NumericalError):  # otherwise the solution from before the change serves
+        torch.testing.assert_close(learner.scores(task(90)[0]), before, rtol=1e-4, atol=1e-4)

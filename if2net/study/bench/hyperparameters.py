@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from if2net.config import Config
 from if2net.encoder import INNATE
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, unknown
 from if2net.images.learning import IMAGE_SETTINGS
 from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
 from if2net.study.data import DATASETS, IMAGE_DATASETS, Scenario, is_image_dataset
+from if2net.study.methods import METHODS
 
 
 def searched(
@@ -61,13 +63,16 @@ def for_pictures(scenario: Scenario, protocol: str, given: Given) -> Given:
 
 def space(method: str, protocol: str = "agnostic") -> tuple[Space, Given]:
     """Return the search space of a method under a protocol, and the settings that are fixed in it."""
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
     entry = _file().get(method, {})
     if protocol != "agnostic":
         entry = entry.get("paper", {})
     if "space" not in entry:
+        example = next(iter(fields(METHODS[method].Settings)))
         raise ConfigurationError(
-            f"There is no space to search for {method} under the {protocol} protocol; give a grid, such as "
-            "rate=0.01,0.1."
+            f"There is no space to search for {method} under the {protocol} protocol; give a grid of its settings, "
+            f"such as {example.name}=A,B."
         )
     return entry["space"], [(None, key, value) for key, value in entry.get("fixed", {}).items()]
 

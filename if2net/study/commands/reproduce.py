@@ -65,6 +65,8 @@ def reproduce(
     if name is not None and name not in summaries:
         raise unknown("table or figure", name, summaries)
     if list_them or name is None:
+        if part:
+            raise ConfigurationError("--list lists all parts; leave out --part.")
         listed = summaries
         if name is not None:
             parts = EXPERIMENTS[name].parts if name in EXPERIMENTS else ()

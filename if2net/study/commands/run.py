@@ -26,8 +26,8 @@ INNATE_NOTE = (
     "--set if2net.encoder=wide"
 )
 FEATURES_NOTE = (
-    "All methods get the features of the innate network, which has seen drawings only, and if2net adds its random "
-    "nodes. For another network: --backbone efficientnet-lite0"
+    "The methods get the features of the innate network, which has seen drawings only; if2net adds random nodes to "
+    "them. For another network: --backbone efficientnet-lite0"
 )
 
 

@@ -24,6 +24,10 @@ def test_a_method_without_a_space_needs_a_grid(monkeypatch):
     monkeypatch.setattr(hyperparameters, "_file", dict)
     with pytest.raises(ConfigurationError, match="no space to search for none"):
         hyperparameters.space("none")
+    with pytest.raises(ConfigurationError, match=r"for ncm under the aware .* such as standardise=A,B"):
+        hyperparameters.space("ncm", "aware")
+    with pytest.raises(ConfigurationError, match="There is no method 'nmc'; did you mean 'ncm'"):
+        hyperparameters.space("nmc", "aware")
 
 
 def test_settings_of_the_user_have_priority_over_those_of_the_search(monkeypatch):

@@ -30,7 +30,7 @@ def test_of_the_innate_features_every_method_gets_the_same_rows_and_if2net_its_n
 def test_small_colour_pictures_go_through_the_innate_network_by_default(coloured, own_cache, tmp_path):
     words = ("cifar100-4/2", "-m", "if2net", "-m", "ncm", "--data", coloured, "--set", "if2net.width=0")
     said = if2net("run", *words, "--out", tmp_path / "default")
-    assert "All methods get the features of the innate network" in " ".join(said.split())
+    assert "The methods get the features of the innate network" in " ".join(said.split())
     results = Results.read(tmp_path / "default" / "results.json")
     assert results.scenario == "cifar100-4/2@innate"
     assert results.settings["if2net"]["encoder"] == "innate"
