@@ -292,6 +292,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
                 (min(100 * run.acc for run in results(FASHION).of("owm")),),
             ),
             ("which moved its MNIST row by {:.1f} points", (-fmean(leads(MNIST, "fs-dgpm", "fs-dgpm", EARLIER)),)),
+            ("on none of MNIST, where it has {:.2f} ± {:.2f}", spread("logd/mnist", "logd")),
             ("(`follow` {})", (hyperparameters.space("if2net")[0]["follow"][0],)),
         ],
     }
