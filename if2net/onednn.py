@@ -110,7 +110,8 @@ def _threads() -> Iterator[ForEach]:
     once the main thread has ended, when other threads may still be learning.
     """
     jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-    threads = _started(torch.get_num_threads(), jobs)
+    threads: list[Thread] = []
+    count = torch.get_num_threads()
 
     def for_each(work: Callable[[slice], None], strips: list[slice]) -> None:
         if not threads:
@@ -126,9 +127,11 @@ def _threads() -> Iterator[ForEach]:
             raise run.errors[0]
 
     try:
+        if count > 1:
+            _start(threads, count, jobs)
         yield for_each
     finally:  # after an interrupt, too: no thread writes when this function has ended
-        for _ in threads:
+        for _ in range(count):
             jobs.put(None)
         for thread in threads:
             thread.join()
@@ -156,23 +159,21 @@ class _Strips:
             return next(self.left, None)
 
 
-def _started(count: int, jobs: SimpleQueue[Callable[[], None] | None]) -> list[Thread]:
-    """Start threads that do jobs until they get None. The list is empty if the caller can do as well alone."""
+def _start(threads: list[Thread], count: int, jobs: SimpleQueue[Callable[[], None] | None]) -> None:
+    """Start this many threads, or as many as there can be. They do jobs until they get None."""
 
     def serve() -> None:
         threadpool_limits(1, user_api="openmp")  # OpenMP has one limit per calling thread
         while (job := jobs.get()) is not None:
             job()
 
-    threads: list[Thread] = []
-    for _ in range(count if count > 1 else 0):
+    for _ in range(count):
         thread = Thread(target=serve, daemon=True)
         try:
             thread.start()
         except RuntimeError:  # the program ends, or it has as many threads as it may have
             break
         threads.append(thread)
-    return threads
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

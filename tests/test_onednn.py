@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -116,6 +117,24 @@ def test_samples_of_all_numbers_have_few_sizes_in_onednn(monkeypatch):
         onednn.add_gram(G, normal(rows, onednn.STRIP), 1)
         multiply(normal(rows, 20))
     assert len(shapes) <= 8
+
+
+def test_no_thread_is_left_where_starting_one_is_interrupted(monkeypatch):
+    before, started, start = threading.active_count(), [], threading.Thread.start
+
+    def interrupted(thread):
+        start(thread)
+        started.append(thread)
+        if len(started) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        onednn.multiplier(normal(30, 20))(normal(3 * onednn.STRIP, 30))
+    for thread in started:
+        thread.join(timeout=10)
+    assert threading.active_count() == before
 
 
 def test_products_work_where_no_thread_can_be_started(monkeypatch):
