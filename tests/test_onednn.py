@@ -102,6 +102,17 @@ def test_the_bits_of_a_product_do_not_depend_on_the_number_of_threads(set_thread
         assert torch.equal(product, products[0][1])
 
 
+def test_the_bits_of_a_factor_do_not_depend_on_the_number_of_strips_at_once(monkeypatch):
+    V, factors = normal(300, 3 * onednn.STRIP), []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(torch, "get_num_threads", lambda count=count: count)
+        L = 300 * torch.eye(V.shape[1])
+        onednn.add_gram(L, V, 1)
+        assert onednn.factorise(L)
+        factors.append(L.tril())
+    assert all(torch.equal(factor, factors[0]) for factor in factors)
+
+
 def test_no_samples_add_nothing():
     G = torch.ones(30, 30)
     onednn.add_gram(G, torch.empty(0, 30), 1)

@@ -156,7 +156,7 @@ class DecisionLayer(ABC):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """After an error in this block, the layer refuses to be used: its sums may have a part of the change."""
+        """Refuse to use the layer after an error in this block, which may leave it half changed."""
         before, self.total.whole, self.held.whole = self.total.whole, False, False
         yield
         self.total.whole = self.held.whole = before

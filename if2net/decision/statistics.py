@@ -110,11 +110,11 @@ class Statistics:
         self.features: int | None = None  # of which G is the reduced form
 
     def check_whole(self) -> None:
-        """Raise an error after one in the middle of a change, which left some of the sums changed and others not."""
+        """Raise an error if a change in place did not end, since some of the sums may have changed and others not."""
         if not self.whole:
             raise NumericalError(
-                "An error in the middle of a change has left this learner with a part of it. Load the model from its "
-                "file, or learn everything again."
+                "An error in the middle of a change left this learner half changed. Load the model from its file, or "
+                "learn everything again."
             )
 
     @property
