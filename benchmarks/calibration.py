@@ -10,6 +10,7 @@ import numpy as np
 from recording import options, write
 
 from if2net import IF2Net
+from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset, parse_scenario
 
 SCENARIOS = "digits-10/5,mnist-10/5,fashion-mnist-10/5"
@@ -55,7 +56,7 @@ def main() -> None:
             key: {"mean": fmean(r[key] for r in runs), "std": stdev(r[key] for r in runs)} for key in runs[0]
         }
         print(name, json.dumps(report[name]))
-    write(arguments.out, report)
+    write(arguments.out, {"environment": environment("cpu"), "data": report})
 
 
 if __name__ == "__main__":

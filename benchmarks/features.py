@@ -18,6 +18,7 @@ from recording import options, record
 from if2net.images.extraction import compute, workers
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.images.read import read_image
+from if2net.study.bench.environment import environment
 from if2net.study.data import load_images
 
 ROUNDS = 5
@@ -70,9 +71,8 @@ def main() -> None:
     ratios = [eager_time / our_time for eager_time, our_time in zip(seconds["eager"], seconds["ours"], strict=True)]
     report = {
         "images": images,
+        "environment": environment("cpu"),
         "cores": os.cpu_count(),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
         "largest_difference": difference,
         "images_per_second": {name: images / median(values) for name, values in seconds.items()},
         "seconds": seconds,

@@ -12,6 +12,7 @@ from recording import options, write
 from sklearn.datasets import load_digits
 
 from if2net import IF2Net
+from if2net.study.bench.environment import environment
 
 # One class at a time, or half of them.
 FORGOTTEN = {"one class": [[digit] for digit in range(10)], "five classes": [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]}
@@ -39,7 +40,7 @@ def main() -> None:
         runs = [measure(seed, classes) for seed in range(arguments.seeds) for classes in cases]
         report[name] = {how: fmean(run[how] for run in runs) for how in runs[0]}
         print(name, json.dumps(report[name]))
-    write(arguments.out, report)
+    write(arguments.out, {"environment": environment("cpu"), "forgotten": report})
 
 
 if __name__ == "__main__":

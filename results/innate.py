@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import held_back, record
+from innate_widths import held_back
+from rows import record
 from torch import Tensor
 
 from if2net.encoder import INNATE

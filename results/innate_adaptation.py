@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import both_views, held_back, record
+from innate_widths import both_views, held_back
+from rows import record
 
 from if2net.config import Config
 from if2net.encoder import INNATE

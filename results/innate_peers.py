@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import features, held_back, record
+from innate_widths import features, held_back
+from rows import record
 
 from if2net.errors import NumericalError
 from if2net.study.bench import hyperparameters
@@ -100,7 +101,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=PEERS)
     parser.add_argument("--plain", nargs="*", default=["mnist"])
     parser.add_argument("--orders", type=int, default=2)
-    record(parser, "peers.jsonl", peers)
+    record(parser, "peers.jsonl", peers, DEVICE)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import discriminant, held_back, percent, record
+from innate_widths import discriminant, held_back, percent
+from rows import record
 from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge, solve

@@ -3,7 +3,7 @@
 The trainings run side by side: a busy GPU changes which kernel is the fastest, and must not change the result.
 
 usage: python results/innate_repeat.py [--size small] [--times 3] [--steps 600] [--batch 512] [--device cuda]
-                                       [--out FILE]
+                                       [--weights FOLDER] [--out FILE]
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from innate_widths import record
+from rows import record
 
 from if2net.encoder.innate.training import SIZES
-from if2net.study.bench.environment import environment
 
 
 def hashes(arguments: argparse.Namespace) -> list[str]:
@@ -32,7 +31,8 @@ def hashes(arguments: argparse.Namespace) -> list[str]:
         for number in range(arguments.times):
             own = Path(folder) / str(number)
             caches = {"TORCHINDUCTOR_CACHE_DIR": str(own / "inductor"), "TRITON_CACHE_DIR": str(own / "triton")}
-            command = [sys.executable, "-m", "if2net", "innate", "train", *words, f"--out={own}.if2", "--json"]
+            out = (arguments.weights or Path(folder)) / f"{arguments.size}-{number}.if2"
+            command = [sys.executable, "-m", "if2net", "innate", "train", *words, f"--out={out}", "--json"]
             running.append(subprocess.Popen(command, env=os.environ | caches, stdout=subprocess.PIPE))
         return [json.loads(process.communicate()[0])["hash"] for process in running]
 
@@ -41,7 +41,7 @@ def repeated(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     facts = {name: getattr(arguments, name) for name in ("size", "steps", "batch")}
     found = hashes(arguments)
     outcome = {"hashes": found, "same_bits": len(set(found)) == 1}
-    yield facts | outcome | {"environment": environment(arguments.device)}
+    yield facts | outcome
 
 
 if __name__ == "__main__":
@@ -51,4 +51,5 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--batch", type=int, default=512)
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--weights", type=Path, help="keep the trained networks in this folder")
     record(parser, "repeat.jsonl", repeated)

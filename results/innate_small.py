@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from innate_widths import RIDGES, Sums, both_views, held_back, percent, record, solved
+from innate_widths import RIDGES, Sums, both_views, held_back, percent, solved
+from rows import record
 
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.drawings import Drawings, Recipe
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--blocks", nargs="+", type=int, default=plan.blocks)
     parser.add_argument("--steps", type=int, default=12_000)
     parser.add_argument("--weights", type=Path)
-    record(parser, "small.jsonl", trials)
+    record(parser, "small.jsonl", trials, DEVICE)
 
 
 if __name__ == "__main__":

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
+from rows import INNATE, Row, read
 from sentences import content, results
 
 from if2net.study.bench.display import markdown
 from if2net.study.bench.experiments import EXPERIMENTS
 from if2net.study.data import parse_scenario
 
-HERE = Path(__file__).parent
 NAMES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 CLASSES = {"mnist": 10, "fashion-mnist": 10, "cifar10": 10, "cifar100": 100}
 SIZES = {"innate": "small", "innate-large": "large"}
@@ -51,9 +49,8 @@ READOUTS = (
 )
 
 
-def lines(name: str) -> Iterator[dict[str, Any]]:
-    for line in (HERE / f"innate/{name}.jsonl").read_text().splitlines():
-        yield json.loads(line)
+def lines(name: str) -> Iterator[Row]:
+    return read(INNATE / f"{name}.jsonl")
 
 
 def best(data: str, size: str, views: int, readout: tuple[Any, ...], by: str = "accuracy") -> float | None:

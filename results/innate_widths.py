@@ -14,13 +14,13 @@ PICTURES is the folder of `results/innate.py`. A size may also be a file of `if2
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from rows import record
 from torch import Tensor
 
 from if2net.encoder.innate import weights
@@ -108,21 +108,6 @@ def trials(V: Tensor, y: Tensor, held: Tensor) -> Iterator[dict[str, float]]:
             "inner": tested.error(solved(outer, ridge)[0]),
             "inner_fifth": tested.error(solved(outer, ridge, step=5)[0]),
         }
-
-
-def record(
-    parser: argparse.ArgumentParser, name: str, rows: Callable[[argparse.Namespace], Iterable[dict[str, Any]]]
-) -> None:
-    """Add the option --out, parse the arguments, and write their rows to this file of `results/innate/` or to --out.
-
-    Each row is printed and added to the file at once, so that a stopped run leaves the finished rows.
-    """
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "innate" / name)
-    arguments = parser.parse_args()
-    with arguments.out.open("a") as out:
-        for row in rows(arguments):
-            for file in (out, None):
-                print(json.dumps(row), file=file, flush=True)
 
 
 def discriminant(scores: Tensor, means: Tensor, counts: Tensor) -> Tensor:

@@ -129,11 +129,11 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             tried(f"search/earlier/{data}-agnostic-gradient-wide"),
         )
     ]
-    calibration = content("benchmarks/calibration.json")
+    calibration = content("benchmarks/calibration.json")["data"]
     ece = {data: calibration[f"{data}-10/5"]["ece"]["mean"] for data in ("fashion-mnist", "mnist", "digits")}
     without_samples = {
         how_many: [100 * accuracy[how] for how in ("without samples", "with samples")]
-        for how_many, accuracy in content("benchmarks/forget_class.json").items()
+        for how_many, accuracy in content("benchmarks/forget_class.json")["forgotten"].items()
     }
     batches = content("benchmarks/bad_batches.json")
     sizes = [entry["size"] for entry in batches["ordinary"].values()]

@@ -25,7 +25,8 @@ def test_an_innate_network_trained_twice_has_the_same_bits(device, size, steps, 
     settings = {"device": device, "size": size, "steps": steps, "batch": batch, "times": 2}
     words = [f"--{name}={value}" for name, value in settings.items()]
     subprocess.run([sys.executable, SCRIPT, *words, f"--out={tmp_path / 'repeat.jsonl'}"], check=True)
-    row = json.loads((tmp_path / "repeat.jsonl").read_text())
+    first, row = map(json.loads, (tmp_path / "repeat.jsonl").read_text().splitlines())
+    assert first["environment"]["processor"]
     assert row["same_bits"]
     assert len(row["hashes"]) == 2
     assert row["steps"] == steps
