@@ -52,9 +52,10 @@ def check_ridge(G: Tensor, alpha: float) -> None:
     """Raise an error where a given α is below the rounding of G: the answers would be meaningless."""
     least = rounding(G, G.dtype)
     if alpha < least:
+        factor = max(2, math.ceil(least / alpha))
         raise NumericalError(
             f"The ridge is too small for these features: α = {alpha:.3g} is below the rounding of G, "
-            f"{least:.3g}. Give a ridge {least / alpha:.2g} times as large, or None to have it chosen, "
+            f"{least:.3g}. Give a ridge {factor:,} times as large, or None to have it chosen, "
             "or use dtype='float64'."
         )
 

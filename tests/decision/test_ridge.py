@@ -1,11 +1,13 @@
 """Solving ridge regression: accuracy, precision and errors."""
 
+import re
+
 import pytest
 import torch
 from layers import counted
 
 from if2net.decision import ridge
-from if2net.decision.ridge import absolute_ridge, apply_inverse, factor, rounding, solve
+from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, rounding, solve
 from if2net.decision.statistics import one_hot
 from if2net.decision.symmetric import BLOCK, cholesky
 from if2net.errors import NumericalError
@@ -48,6 +50,17 @@ def test_a_matrix_that_is_not_finite_is_refused(value):
     G[1, 1] = value
     with pytest.raises(NumericalError, match="larger ridge"):
         factor(G, 0.1)
+
+
+@pytest.mark.parametrize("share", [0.999, 0.5, 1e-4])
+def test_the_error_for_a_small_ridge_names_one_that_is_large_enough(share):
+    G = torch.eye(100)
+    alpha = share * rounding(G, G.dtype)
+    with pytest.raises(NumericalError) as caught:
+        check_ridge(G, alpha)
+    factor = int(re.search(r"Give a ridge ([\d,]+) times as large", str(caught.value))[1].replace(",", ""))
+    assert factor > 1
+    check_ridge(G, factor * alpha)
 
 
 def test_float64_is_used_where_float32_is_not_precise_enough():
