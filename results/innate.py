@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from innate_widths import held_back
-from rows import record
+from row_files import record
 from torch import Tensor
 
 from if2net.encoder import INNATE

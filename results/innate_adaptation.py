@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from innate_widths import both_views, held_back
-from rows import record
+from row_files import record
 
 from if2net.config import Config
 from if2net.encoder import INNATE

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from innate_widths import features, held_back
-from rows import record
+from row_files import record
 
 from if2net.errors import NumericalError
 from if2net.study.bench import hyperparameters

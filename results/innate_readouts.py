@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 from innate_widths import discriminant, held_back, percent
-from rows import record
+from row_files import record
 from torch import Tensor
 
 from if2net.decision.ridge import absolute_ridge, solve

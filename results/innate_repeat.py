@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rows import record
+from row_files import record
 
 from if2net.encoder.innate.training import SIZES
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from innate_widths import RIDGES, Sums, both_views, held_back, percent, solved
-from rows import record
+from row_files import record
 
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.drawings import Drawings, Recipe

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rows import INNATE, Row, read
+from row_files import INNATE, Row, read
 from sentences import content, results
 
 from if2net.study.bench.display import markdown

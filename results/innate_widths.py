@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from rows import record
+from row_files import record
 from torch import Tensor
 
 from if2net.encoder.innate import weights
