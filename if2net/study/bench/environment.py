@@ -49,11 +49,14 @@ def processor() -> str:
 def _commit(root: Path) -> str | None:
     """Return the commit of a checkout, with -dirty after changes. Those of results and documentation do not count.
 
-    Without a checkout it is the value of the environment variable IF2NET_COMMIT, or None. A process asks git once: a
-    later commit does not change code that is imported already.
+    The environment variable IF2NET_COMMIT comes first: a copy on another machine may lack the history. Without it and
+    without a checkout, the commit is None. A process asks git once: a later commit does not change code that is
+    imported already.
     """
+    if named := os.environ.get("IF2NET_COMMIT"):
+        return named
     if not (root / ".git").exists():
-        return os.environ.get("IF2NET_COMMIT")
+        return None
     git = ["git", "-C", str(root)]
     try:
         head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from if2net.errors import ConfigurationError, NumericalError
-from if2net.study.bench.environment import environment
+from if2net.study.bench.environment import _commit, environment
 from if2net.study.bench.results import (
     Backbone,
     Results,
@@ -220,15 +220,27 @@ def test_the_environment_names_the_processor(content, asked, name, monkeypatch):
     assert environment("cpu")["processor"] == name
 
 
-@pytest.mark.parametrize("commit", ["1234abcd", None])
-def test_without_a_checkout_the_commit_is_that_of_the_environment_variable(commit, tmp_path, monkeypatch):
-    monkeypatch.setattr("if2net.study.bench.environment.__file__", str(tmp_path / "1/2/3/environment.py"))
+@pytest.fixture
+def _commit_is_not_known_yet(monkeypatch):
     monkeypatch.delenv("IF2NET_COMMIT", raising=False)
-    if commit:
-        monkeypatch.setenv("IF2NET_COMMIT", commit)
-    assert environment("cpu")["commit"] == commit
+    _commit.cache_clear()
+    yield
+    _commit.cache_clear()
 
 
+@pytest.mark.usefixtures("_commit_is_not_known_yet")
+def test_without_a_checkout_the_commit_is_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr("if2net.study.bench.environment.__file__", str(tmp_path / "1/2/3/environment.py"))
+    assert environment("cpu")["commit"] is None
+
+
+@pytest.mark.usefixtures("_commit_is_not_known_yet")
+def test_the_environment_variable_names_the_commit_also_in_a_checkout(monkeypatch):
+    monkeypatch.setenv("IF2NET_COMMIT", "1234abcd")
+    assert environment("cpu")["commit"] == "1234abcd"
+
+
+@pytest.mark.usefixtures("_commit_is_not_known_yet")
 def test_the_environment_has_the_date_and_in_a_checkout_the_commit():
     facts = environment("cpu")
     assert len(facts["date"]) == len("2026-01-31")
@@ -236,6 +248,7 @@ def test_the_environment_has_the_date_and_in_a_checkout_the_commit():
         assert len(facts["commit"].removesuffix("-dirty")) == 40
 
 
+@pytest.mark.usefixtures("_commit_is_not_known_yet")
 @pytest.mark.parametrize(("changed", "dirty"), [("results.json", False), ("code.py", True)])
 def test_only_changed_code_makes_a_commit_dirty(changed, dirty, tmp_path, monkeypatch):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=tester", "-c", "user.email=tester@example.org"]
