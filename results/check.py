@@ -162,6 +162,23 @@ def files_are_whole() -> Checked:
         yield written["summary"] == summary, f"The summary of {name} does not follow from the runs."
 
 
+def environments_are_recorded() -> Checked:
+    """Check that all files name a date and a commit: the one that ran, or in older files the one that added them."""
+    for path in sorted([*HERE.rglob("*.json"), *(ROOT / "benchmarks").glob("*.json")]):
+        written = json.loads(path.read_text())
+        known = written.get("environments", [written.get("environment", written)])
+        yield all(map(is_recorded, known)), f"{path.relative_to(ROOT)} does not name the date and the commit."
+    for path in sorted(HERE.rglob("*.jsonl")):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        known = [row["environment"] for row in rows if "arguments" in row]
+        named = "arguments" in rows[0] and all(map(is_recorded, known))
+        yield named, f"{path.relative_to(ROOT)} does not name the date and the commit."
+
+
+def is_recorded(environment: dict[str, Any]) -> bool:
+    return bool(environment.get("date") and (environment.get("commit") or environment.get("added_by")))
+
+
 def the_paper_is_complete() -> Checked:
     pages = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
     ours = {*OWN, *(name for name in ABLATIONS if name.startswith("ablation-"))}
@@ -641,6 +658,7 @@ def innate() -> Checked:
 
 CHECKS: tuple[Callable[[], Checked], ...] = (
     files_are_whole,
+    environments_are_recorded,
     the_paper_is_complete,
     searches_are_used,
     tables_are_current,

@@ -25,12 +25,14 @@ def check(root):
     A process of its own would first import torch and matplotlib again.
     """
     modules, path = set(sys.modules), list(sys.path)
-    with redirect_stdout(StringIO()) as report, pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(root / "results" / "check.py"), run_name="__main__")
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:  # the next check imports the modules of its own folder
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(root / "results")):
-            del sys.modules[name]
+    try:
+        with redirect_stdout(StringIO()) as report, pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(root / "results" / "check.py"), run_name="__main__")
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:  # the next check imports the modules of its own folder
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(root / "results")):
+                del sys.modules[name]
     return ended.value.code, report.getvalue()
 
 
@@ -199,6 +201,16 @@ CHANGES = [
         "results/table-imagenet-subset/diverged.json",
         in_json("rate", value=lambda rate: 2 * rate),
         "ARI diverged on Tiny-ImageNet-100/50 with another rate",
+    ),
+    (
+        "results/eft-groups/results.json",
+        in_json("environments", 0, "commit", value=lambda commit: ""),
+        "results/eft-groups/results.json does not name the date and the commit",
+    ),
+    (
+        "results/innate/small.jsonl",
+        lambda text: text.partition("\n")[2],
+        "results/innate/small.jsonl does not name the date and the commit",
     ),
     ("results/innate/repeat.jsonl", in_text('["8a9', '["7a9'), "docs/innate.md: repeated trainings differ"),
     ("docs/innate.md", in_text("\n## ", "\nIt reaches 99.99 %.\n\n## "), "docs/innate.md quotes 99.99"),
