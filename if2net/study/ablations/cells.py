@@ -170,7 +170,7 @@ class Ablation:
     run: Measure  # of one cell and one seed
     table: Callable[[Measurements], str]
     figure: Callable[[Measurements], Chart] | None = None
-    runs: int = 3
+    runs: int = 5
     scenario: str = "fashion-mnist-10/5"  # as in the paper
 
 

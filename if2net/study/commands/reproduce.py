@@ -24,7 +24,7 @@ def reproduce(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of seeds. Default: 5; 30 if the task is known; 3 for most ablations."),
+        typer.Option(min=1, help="Number of seeds. Default: 5; 30 if the task is known."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     data: DataOption = None,
