@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from if2net.encoder.innate.compiling import repeatable
 from if2net.encoder.innate.drawings import Drawings
 from if2net.encoder.innate.network import Network, Plan
-from if2net.errors import ConfigurationError, unknown
+from if2net.errors import ConfigurationError, NumericalError, unknown
 
 if TYPE_CHECKING:
     from if2net.progress import Show
@@ -99,6 +99,11 @@ def train(
     -------
     Network
         On `device`, in evaluation mode, with averaged weights.
+
+    Raises
+    ------
+    NumericalError
+        If the training diverges.
     """
     on_gpu = device.type == "cuda"
     with (
@@ -114,14 +119,26 @@ def train(
         for done in range(1, course.steps + 1):
             trainer.rate.fill_(course.rate_at(done - 1))
             update()
-            if show and (not on_gpu or done % 100 == 0 or done == course.steps):
-                show(done, course.steps, f"loss {float(trainer.loss):.3f}")
+            if not on_gpu or done % 100 == 0 or done == course.steps:
+                loss = float(trainer.loss)
+                if not math.isfinite(loss):
+                    raise diverged(f"the loss is {loss} after {done:,} steps")
+                if show:
+                    show(done, course.steps, f"loss {loss:.3f}")
         with torch.no_grad():
             torch._foreach_copy_(trainer.state, trainer.average)
         network = model.network.eval()
         unseen = (trainer.drawn(batch)[0] for batch in range(course.steps, course.steps + CALIBRATION))
         network.calibrate(torch.cat([network.features(pictures) for pictures in unseen]))
     return network
+
+
+def diverged(why: str) -> NumericalError:
+    """Return the error for a training without a usable result."""
+    return NumericalError(
+        f"The training has diverged: {why}. "
+        "Train with another seed or a larger batch, or from Python with a smaller rate."
+    )
 
 
 class _Classifier(nn.Module):

@@ -15,8 +15,8 @@ from torch import Tensor
 from if2net import modelfile
 from if2net.encoder.innate.drawings import Recipe
 from if2net.encoder.innate.network import Network, Plan, fold, for_inference
-from if2net.encoder.innate.training import Course
-from if2net.errors import ModelFileError, NumericalError, OutputError
+from if2net.encoder.innate.training import Course, diverged
+from if2net.errors import ModelFileError, OutputError
 from if2net.files import check_writable
 from if2net.tensor_specs import TensorSpec, check
 
@@ -62,7 +62,7 @@ def save(path: str | os.PathLike[str], network: Network, facts: dict[str, Any]) 
     check_target(path)
     tensors = {name: values.half().cpu() for name, values in fold(network).state_dict().items()}
     if not all(bool(values.isfinite().all()) for values in tensors.values()):
-        raise NumericalError("The training has diverged: a weight is not finite. Train with a smaller rate.")
+        raise diverged("a weight is not finite")
     digest = _digest(tensors)
     modelfile.write(path, tensors, {"kind": KIND, "plan": asdict(network.plan), **facts, "hash": digest})
     return digest

@@ -13,4 +13,5 @@ def plan():
 
 @pytest.fixture(scope="session")
 def course():
-    return Course(seed=1, classes=5, steps=4, batch=6, size=12, average=0.5)
+    # At the default rate, some trainings of so small a network diverge; rounding decides which.
+    return Course(seed=1, classes=5, steps=4, batch=6, size=12, rate=0.05, average=0.5)

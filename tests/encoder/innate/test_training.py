@@ -10,7 +10,7 @@ import if2net
 from if2net.encoder.innate.compiling import OPTIONS, repeatable
 from if2net.encoder.innate.drawings import Drawings
 from if2net.encoder.innate.training import SIZES, Course, _Classifier, _Trainer, plan_and_course, train
-from if2net.errors import ConfigurationError
+from if2net.errors import ConfigurationError, NumericalError
 
 CPU = torch.device("cpu")
 
@@ -42,6 +42,13 @@ def test_the_loss_falls_and_progress_is_shown(plan, course):
     losses = [float(text.removeprefix("loss ")) for _, _, text in shown]
     assert [done for done, _, _ in shown] == list(range(1, 61))
     assert sum(losses[-10:]) < 0.8 * sum(losses[:10])
+
+
+def test_a_training_that_diverges_ends_with_an_error(plan, course):
+    shown = []
+    with pytest.raises(NumericalError, match=r"diverged: the loss is nan after \d+ steps.* smaller rate"):
+        train(plan, replace(course, steps=60, rate=1e20), Drawings(1), CPU, lambda *words: shown.append(words))
+    assert len(shown) < 60
 
 
 def test_a_rehearsal_changes_nothing(plan, course):
