@@ -15,7 +15,6 @@ from concurrent.futures import ProcessPoolExecutor
 import torch
 from learning import seconds
 from recording import options, record
-from threadpoolctl import threadpool_info
 from torch import Tensor
 
 from if2net import blas, onednn
@@ -49,7 +48,7 @@ LIBRARIES = {"oneDNN": onednn, "SciPy's OpenBLAS": blas, "torch's MKL": MKL}
 
 def measure(name: str, width: int) -> dict[str, float]:
     """Return the seconds of each operation, and the error of VᵀV."""
-    onednn.is_fast = lambda: False  # type: ignore[assignment]  # otherwise `blas` would use oneDNN
+    onednn.is_fastest = lambda: False  # type: ignore[assignment]  # otherwise `blas` would use oneDNN
     library, random = LIBRARIES[name], torch.Generator().manual_seed(0)
     A, B = torch.randn(SAMPLES, INPUTS, generator=random), torch.randn(INPUTS, width, generator=random)
     multiply = library.multiplier(B)
@@ -74,11 +73,6 @@ def measure(name: str, width: int) -> dict[str, float]:
     return {"product": product, "gram": gram, "factor": factor, "error": float(error)}
 
 
-def kernels() -> list[str]:
-    """Return the processors whose kernels OpenBLAS has chosen."""
-    return sorted({entry["architecture"] for entry in threadpool_info() if entry["internal_api"] == "openblas"})
-
-
 def main() -> None:
     parser = options(__file__, __doc__)
     parser.add_argument("--width", type=int, default=10_000)
@@ -93,7 +87,7 @@ def main() -> None:
         "inputs": INPUTS,
         "environment": environment("cpu"),
         "torch_uses": torch.backends.cpu.get_cpu_capability(),
-        "openblas_kernels": kernels(),
+        "openblas_kernels": onednn.openblas_kernels(),
         "libraries": libraries,
     }
     record(arguments.out, report)

@@ -73,4 +73,4 @@ def factorise(L: Tensor) -> bool:
 
 
 def _by_onednn(matrix: Tensor) -> bool:
-    return matrix.dtype == torch.float32 and matrix.shape[1] >= WIDE and onednn.is_fast()
+    return matrix.dtype == torch.float32 and matrix.shape[1] >= WIDE and onednn.is_fastest()

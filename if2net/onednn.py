@@ -1,7 +1,8 @@
-"""Products and Cholesky factors in float32 by oneDNN, for processors with AVX-512.
+"""Products and Cholesky factors in float32 by oneDNN, for processors where only oneDNN uses AVX-512.
 
 oneDNN is part of torch, but torch multiplies float32 matrices with MKL. On an AMD processor, neither MKL nor SciPy's
-OpenBLAS uses AVX-512, and oneDNN is faster than both (`benchmarks/products.py`).
+OpenBLAS uses AVX-512, and oneDNN is faster than both. On an Intel processor, OpenBLAS uses AVX-512 too, and is the
+fastest (`benchmarks/products.py`).
 
 oneDNN has matrices of its own. `to_mkldnn` copies a tensor into one, `linear` multiplies it by the transpose of
 another matrix, and `to_dense` copies the result back. They are strips of a few rows here: the memory of a small
@@ -17,7 +18,7 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 from torch import Tensor
 from torch.nn.functional import linear, pad
 
@@ -29,14 +30,27 @@ TERMS = 1024
 # Samples are padded with zeros to a multiple of this. oneDNN keeps compiled code for every size that it has seen.
 ROUND = 128
 
+# Kernels of OpenBLAS that use AVX-512, as threadpoolctl names them.
+AVX512_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+
 # Does some work for each of these strips.
 ForEach = Callable[[Callable[[slice], None], list[slice]], None]
 
 
 @cache
-def is_fast() -> bool:
-    """Return whether oneDNN is there and the processor has AVX-512. With AVX2, SciPy's OpenBLAS is faster."""
-    return torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+def is_fastest() -> bool:
+    """Return whether oneDNN uses AVX-512 and SciPy's OpenBLAS does not. Otherwise OpenBLAS is faster."""
+    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
+        return False
+    return not set(openblas_kernels()) & AVX512_KERNELS
+
+
+def openblas_kernels() -> list[str]:
+    """Return the processors whose kernels OpenBLAS has chosen, in SciPy and, if it was imported, in NumPy."""
+    from scipy.linalg import blas  # noqa: F401  threadpoolctl sees libraries that are loaded
+
+    libraries = threadpool_info()
+    return sorted({library["architecture"] for library in libraries if library["internal_api"] == "openblas"})
 
 
 def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:

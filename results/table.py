@@ -7,7 +7,7 @@ usage: python results/table.py
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from statistics import fmean
@@ -127,30 +127,39 @@ def speed() -> str:
 
 
 def products() -> str:
-    """Seconds of the large products and of the factor, by library."""
+    """Seconds of the large products and of the factor, by processor and library."""
     lines = [
-        [name, *(f"{entry[key]:.2f}" for key in ("product", "gram", "factor")), f"{entry['error']:.0e}"]
-        for name, entry in benchmark("products")["libraries"].items()
+        [processor, name, *(f"{entry[key]:.2f}" for key in ("product", "gram", "factor")), f"{entry['error']:.0e}"]
+        for processor, report in by_processor("products")
+        for name, entry in report["libraries"].items()
     ]
-    return markdown(["library", "projecting, s", "filling G, s", "factorising, s", "error of G"], lines)
+    headings = ["processor", "library", "projecting, s", "filling G, s", "factorising, s", "error of G"]
+    return markdown(headings, lines, words=2)
 
 
 def rows() -> str:
     """Seconds from rows to the first prediction. RanPAC does the same work for every task, and learns two."""
-    if not (ROOT / "benchmarks/rows.json").exists():
-        return "Not measured yet: `make bench`."
-    contenders = benchmark("rows")["contenders"]
-    published = contenders["ranpac as published"]["seconds"]
     lines = []
-    for name, entry in contenders.items():
-        measured = {task: entry["seconds"][task] for task in ("1", "2", "10") if task in entry["seconds"]}
-        compared = {"1": published["1"], "2": published["2"], "10": published["2"]}
-        cells = [f"{time:.1f} ({compared[task] / time:.1f} ×)" for task, time in measured.items()]
-        cells += ["as task 2"] * (3 - len(cells))
-        features = [f"{entry['features']:,}", f"{entry['features_for_the_ridge']:,}"]
-        lines.append([name, *features, *cells, f"{100 * entry['accuracy_after_two']:.1f}"])
+    for processor, report in by_processor("rows"):
+        contenders = report["contenders"]
+        published = contenders["ranpac as published"]["seconds"]
+        for name, entry in contenders.items():
+            measured = {task: entry["seconds"][task] for task in ("1", "2", "10") if task in entry["seconds"]}
+            compared = {"1": published["1"], "2": published["2"], "10": published["2"]}
+            cells = [f"{time:.1f} ({compared[task] / time:.1f} ×)" for task, time in measured.items()]
+            cells += ["as task 2"] * (3 - len(cells))
+            features = [f"{entry['features']:,}", f"{entry['features_for_the_ridge']:,}"]
+            lines.append([processor, name, *features, *cells, f"{100 * entry['accuracy_after_two']:.1f}"])
     headings = ["method", "features", "for the ridge", "task 1, s", "task 2, s", "task 10, s", "accuracy %"]
-    return markdown(headings, lines)
+    return markdown(["processor", *headings], lines, words=2)
+
+
+def by_processor(name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the maker of the processor and the report, for each processor that a benchmark was run on."""
+    for file in (name, f"{name}-intel"):
+        report = benchmark(file)
+        maker = re.match(r"\w+", report["environment"]["processor"])
+        yield maker[0] if maker else "", report
 
 
 def steps() -> str:

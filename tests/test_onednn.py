@@ -64,10 +64,30 @@ def test_a_matrix_that_is_not_positive_definite_has_no_factor(place):
     assert not onednn.factorise(matrix)
 
 
+@pytest.mark.parametrize(
+    ("capability", "kernels", "expected"),
+    [
+        ("AVX512", ["Haswell"], True),
+        ("AVX512", ["Zen"], True),
+        ("AVX512", ["SkylakeX"], False),
+        ("AVX512", ["Haswell", "SkylakeX"], False),
+        ("AVX2", ["Haswell"], False),
+    ],
+)
+def test_onednn_is_the_fastest_where_it_alone_uses_avx512(capability, kernels, expected, monkeypatch):
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(onednn, "openblas_kernels", lambda: kernels)
+    assert onednn.is_fastest.__wrapped__() is expected
+
+
+def test_the_kernels_of_openblas_are_known():
+    assert onednn.openblas_kernels()
+
+
 @pytest.mark.parametrize("width", [blas.WIDE - 1, blas.WIDE])
-def test_wide_matrices_in_float32_take_onednn_where_it_is_fast(width, monkeypatch):
+def test_wide_matrices_in_float32_take_onednn_where_it_is_the_fastest(width, monkeypatch):
     used = []
-    monkeypatch.setattr(onednn, "is_fast", lambda: True)
+    monkeypatch.setattr(onednn, "is_fastest", lambda: True)
     monkeypatch.setattr(onednn, "add_gram", lambda *arguments: used.append("gram"))
     monkeypatch.setattr(onednn, "factorise", lambda L: used.append("factor") or True)
     blas.add_gram(torch.zeros(width, width), torch.ones(1, width), 1)
@@ -173,7 +193,7 @@ threading.Thread(target=work).start() if {when!r} == "thread" else atexit.regist
 
 
 def test_other_processors_take_blas(monkeypatch):
-    monkeypatch.setattr(onednn, "is_fast", lambda: False)
+    monkeypatch.setattr(onednn, "is_fastest", lambda: False)
     A, B = normal(3, 20), normal(20, blas.WIDE, seed=1)
     monkeypatch.setattr(onednn, "multiplier", None)
     torch.testing.assert_close(blas.product(A, B), A @ B, rtol=1e-5, atol=1e-4)
