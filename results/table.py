@@ -92,8 +92,7 @@ def comparison(methods: list[str] | None = None, part: str = "agnostic") -> str:
         cells = [method, f"{entries[0]['exemplars']:,}", ", ".join(tried)]
         for entry, figures in zip(entries, PAPER.values(), strict=True):
             cells += [accuracy(entry), f"{figures[method]['acc']:.2f}" if method in figures else ""]
-        seconds = sum(entry["learn_seconds_mean"] for entry in entries) / len(entries)
-        lines.append([*cells, f"{seconds:.1f}", costs(entries[0])[1]])
+        lines.append([*cells, *costs(entries[0])[:2]])
     return markdown(["method", "exemplars", "trials", *columns, "learning s", "state"], lines)
 
 
