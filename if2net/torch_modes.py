@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 import torch
 
 from if2net import os_fork
+from if2net.full_precision import exact_products
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -17,12 +18,13 @@ Result = TypeVar("Result")
 
 @contextmanager
 def default_modes() -> Iterator[None]:
-    """Disable autocast, inference mode and the recording of gradients for a block.
+    """Disable autocast, lower precisions, inference mode and the recording of gradients for a block.
 
     Under autocast, a learner would add up rounded features, and samples that are forgotten without it would not be
     those that were learned. A tensor that is created in inference mode cannot be changed after it.
     """
     with (
+        exact_products(),
         torch.inference_mode(mode=False),
         torch.no_grad(),  # `inference_mode(False)` enables gradients
         torch.autocast("cpu", enabled=False),

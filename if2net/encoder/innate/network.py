@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -144,11 +143,6 @@ def fold(network: Network) -> Network:
         if isinstance(module, _Convolution) and isinstance(module.norm, nn.BatchNorm2d):
             module.kernel, module.norm = fuse_conv_bn_eval(module.kernel, module.norm), nn.Identity()
     return for_inference(folded)
-
-
-def in_full_precision() -> AbstractContextManager[None]:
-    """Compute without TF32, with which a picture would have noticeably different features on a GPU and on a CPU."""
-    return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
 
 
 def for_inference(network: Network) -> Network:
