@@ -1,7 +1,8 @@
-"""Products and factors for tensors on a CPU: by oneDNN where it is faster, otherwise by SciPy's BLAS and LAPACK.
+"""Products and factors for tensors on a CPU: by the library that is the fastest for their width.
 
-torch has no symmetric update and no factorisation in place, and its products take longer on an AMD processor. SciPy
-is slow to import, and predicting does not need it, so it is imported when it is first used.
+Wide matrices take oneDNN or SciPy's BLAS and LAPACK: torch has no symmetric update and no factorisation in place, and
+its products take longer on an AMD processor. Narrow ones take torch, whose threads can be limited (`threads.py`).
+SciPy is slow to import, and predicting does not need it, so it is imported when it is first used.
 
 BLAS stores matrices by columns, and torch by rows. A matrix of torch is therefore its transpose in BLAS, and its
 lower triangle is the upper one; nothing is copied.
@@ -14,10 +15,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from if2net import onednn
+from if2net import onednn, threads
 
 # From this number of columns on, oneDNN's copies cost less than its products save.
 WIDE = 1024
+# Narrower matrices take torch. SciPy's threads cannot be limited for one thread of the program alone.
+WIDE_FOR_SCIPY = 2048
 
 
 def product(A: Tensor, B: Tensor) -> Tensor:
@@ -31,10 +34,10 @@ def product(A: Tensor, B: Tensor) -> Tensor:
 
 def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
     """Return the function A ↦ AB, for many A."""
-    if B.device.type != "cpu":
-        return lambda A: A @ B
-    if _by_onednn(B):
+    if B.device.type == "cpu" and _by_onednn(B):
         return onednn.multiplier(B)
+    if B.device.type != "cpu" or B.shape[1] < WIDE_FOR_SCIPY:
+        return lambda A: A @ B
     from scipy.linalg import blas
 
     multiply = blas.sgemm if B.dtype == torch.float32 else blas.dgemm
@@ -46,6 +49,9 @@ def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV, in the lower triangle."""
     if _by_onednn(G):
         onednn.add_gram(G, V, sign)
+        return
+    if len(G) < WIDE_FOR_SCIPY:
+        G.add_(V.T @ V, alpha=sign)  # `addmm_` may add sample by sample, which a large G would not notice
         return
     from scipy.linalg import blas
 
@@ -66,10 +72,27 @@ def factorise(L: Tensor) -> bool:
     """Replace a lower triangle by its Cholesky factor; False where it is not positive definite."""
     if _by_onednn(L):
         return onednn.factorise(L)
+    if len(L) < WIDE_FOR_SCIPY:
+        factor, failed = torch.linalg.cholesky_ex(L)
+        L.copy_(factor)
+        return not failed
     from scipy.linalg import lapack
 
     potrf = lapack.spotrf if L.dtype == torch.float32 else lapack.dpotrf
     return bool(potrf(L.numpy().T, lower=0, overwrite_a=1, clean=0)[1] == 0)
+
+
+def eigen(A: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns.
+
+    On a CPU, one thread computes it: it takes thousands of short loops, and several threads would wait after each.
+
+    >>> eigen(torch.tensor([[1.0, 0.0], [0.0, 3.0]]))[0].tolist()
+    [1.0, 3.0]
+    """
+    with threads.enough_for(0):
+        values, vectors = torch.linalg.eigh(A)
+    return values, vectors
 
 
 def _by_onednn(matrix: Tensor) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -61,8 +61,8 @@ class _Switch:
 
 
 def _exact_products() -> Restore:
-    matmul = _matmul_precision()
-    backends = [torch.backends.mkldnn.matmul, torch.backends.mkldnn.conv, torch.backends.cuda.matmul]
+    matmul, mkldnn = _matmul_precision(), cast(Any, torch.backends.mkldnn)
+    backends = [mkldnn.matmul, mkldnn.conv, torch.backends.cuda.matmul]
     rounding = [(backend, backend.fp32_precision) for backend in backends if backend.fp32_precision not in EXACT]
     if rounding and matmul not in (None, "highest"):
         torch.set_float32_matmul_precision("highest")  # otherwise torch would find its older switch to contradict

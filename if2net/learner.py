@@ -13,6 +13,7 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -21,12 +22,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from if2net import guards, inputs, modelfile, os_fork, pictures, rounding, tensor_specs
+from if2net import guards, inputs, modelfile, os_fork, pictures, rounding, tensor_specs, threads
 from if2net.config import Config, resolve_device
 from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.decision.novelty import Novelty
 from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
-from if2net.encoder.rowwise import RowwiseFactor, rowwise
+from if2net.encoder.rowwise import ROWS, RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning, warn
 from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
@@ -47,6 +48,8 @@ COUNTING_BLOCK = {"cpu": 2048, "cuda": 16_384}
 STARTING_SAMPLES = 65_536
 # For this, at most this many numbers of sparse samples become dense.
 STARTING_NUMBERS = 1 << 26
+# Loops over which the operations of a block are spread when it is counted or predicted, and those of a solution.
+LOOPS_OF_COUNTING, LOOPS_OF_PREDICTING, LOOPS_OF_SOLVING = 30, 8, 60
 # Tasks with an empty tweak that a file may have: they take memory, but no space in the file.
 MOST_TASKS = 1_000_000
 
@@ -336,7 +339,8 @@ class IF2Net:
                     self.config = replace(self.config, encoder=chosen.encoder, image_shape=chosen.image_shape)
                 self._replace(after, decision=decision, members=before.members + members.cpu())
 
-        (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
+        with _threads_for_counting(encoder, len(X)):
+            (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
         self._warn_if_repeated(before.members)
 
     @in_default_modes
@@ -348,7 +352,8 @@ class IF2Net:
         encoder = self._new_encoder(config, X.shape[1])
         some = slice(None, None, math.ceil(len(X) / block_rows(X, STARTING_SAMPLES, STARTING_NUMBERS)))
         first = self._tensor(X.source[some]) if isinstance(X, Streamed) else X[some]
-        encoder.start(first, None if weights is None else weights[some])
+        with _threads_for_counting(encoder, len(first), X.shape[1]):
+            encoder.start(first, None if weights is None else weights[some])
         return encoder, also_checked(X, encoder.fits, encoder.check)
 
     def _new_encoder(self, config: Config, features: int) -> Encoder:
@@ -484,11 +489,12 @@ class IF2Net:
         if solution is None or (temperature and solution.temperature is None):
             with self._lock:
                 decision, labels, solution = self._learned(), self.labels, self._state.solution
-                if solution is None:
-                    beta = decision.beta[:, labels.sorted_columns].to(self.config.torch_dtype)
-                    solution = Solution(labels.sorted, RowwiseFactor(beta))
-                if temperature and solution.temperature is None:
-                    solution = replace(solution, temperature=decision.temperature)
+                with _threads_for_solving(decision):
+                    if solution is None:
+                        beta = decision.beta[:, labels.sorted_columns].to(self.config.torch_dtype)
+                        solution = Solution(labels.sorted, RowwiseFactor(beta))
+                    if temperature and solution.temperature is None:
+                        solution = replace(solution, temperature=decision.temperature)
                 self._state = replace(self._state, solution=solution)
         return solution
 
@@ -507,9 +513,17 @@ class IF2Net:
         assert self.encoder is not None
         samples = self._samples(self._rows(X, self.config)[0])
         encode = self.encoder.encoding(self._tweak_for(samples, task, transductive))
-        result = rowwise(lambda block: function(encode(block)), samples)
+        with self._threads_for_predicting():
+            result = rowwise(lambda block: function(encode(block)), samples)
         finish_checks(samples)
         return result
+
+    def _threads_for_predicting(self) -> AbstractContextManager[None]:
+        """The number of samples has no influence: it must not change the bits of a prediction."""
+        assert self.encoder is not None
+        inputs, config = self.encoder.inputs, self.encoder.config
+        for_one = config.operations(inputs) + 2 * config.width(inputs) * len(self.labels)
+        return threads.enough_for(ROWS["cpu"] * for_one, LOOPS_OF_PREDICTING)
 
     def _tweak_for(self, X: Samples, task: int | None, transductive: bool) -> Tweak:
         """Return the tweak of this learner, of one task, or one solved on X."""
@@ -586,7 +600,9 @@ class IF2Net:
             with self._lock:
                 self._check_exact("tell known from unknown samples")
                 solution = self._solution()
-                solution = replace(solution, novelty=solution.novelty or self._learned().novelty(RowwiseFactor))
+                decision = self._learned()
+                with _threads_for_solving(decision):
+                    solution = replace(solution, novelty=solution.novelty or decision.novelty(RowwiseFactor))
                 self._state = replace(self._state, solution=solution)
         assert solution.novelty is not None
         return solution, solution.novelty
@@ -713,7 +729,9 @@ class IF2Net:
             def commit(decision: DecisionLayer, left: list[int]) -> None:
                 self._keep(left, decision, before.labels.keep(left), before.members - members.cpu())
 
-            decision.forget(replace(task, check=check_members), commit)
+            assert before.encoder is not None
+            with _threads_for_counting(before.encoder, len(batch.y)):
+                decision.forget(replace(task, check=check_members), commit)
         return self
 
     def _check_learned(self, decision: DecisionLayer, columns: np.ndarray) -> None:
@@ -1035,6 +1053,17 @@ class IF2Net:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> IF2Net:
         return self._of(self.__getstate__())
+
+
+def _threads_for_counting(encoder: Encoder, samples: int, inputs: int | None = None) -> AbstractContextManager[None]:
+    """`inputs` is needed for an encoder that has not been started."""
+    inputs = encoder.inputs if inputs is None else inputs
+    for_one = encoder.config.operations(inputs) + encoder.config.width(inputs) ** 2
+    return threads.enough_for(min(samples, COUNTING_BLOCK["cpu"]) * for_one, LOOPS_OF_COUNTING)
+
+
+def _threads_for_solving(decision: DecisionLayer) -> AbstractContextManager[None]:
+    return threads.enough_for(decision.width**3, LOOPS_OF_SOLVING)
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

@@ -206,6 +206,20 @@ def small() -> str:
     return markdown(["data", *headings], lines)
 
 
+def threads() -> str:
+    """Time of small models with as many threads as they are worth, relative to all threads."""
+    report = benchmark("threads")
+    cells = {case: [f"{report[load][case]['of_all_threads']:.2f}" for load in ("quiet", "busy")] for case in THREADS}
+    return markdown(["computation", "quiet", "busy"], [[THREADS[case], *cells[case]] for case in cells])
+
+
+THREADS = {
+    "iris": "learning and predicting iris",
+    "digits": "learning and predicting digits",
+    "eigenvectors": "eigenvectors of 1,280 inputs",
+}
+
+
 def imbalance() -> str:
     """Balanced accuracy where the classes differ in size."""
     data = benchmark("imbalance")["data"]
@@ -486,6 +500,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "recipe": recipe,
     "speed": speed,
     "small": small,
+    "threads": threads,
     "imbalance": imbalance,
     "limits": limits,
     "precision": precision,

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from if2net import blas
 from if2net.decision.golden_section import golden_section
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric_product
@@ -59,7 +60,7 @@ def draw_scores(
     second = both.double().T @ symmetric_product(held.G, both).double() / counts.sum()
     # Of the nameless samples, G has the scatter, which is part of the spread.
     spread = (second - (means * share).T @ means) * (held.weight / (held.weight + held.nameless_weight))
-    values, vectors = torch.linalg.eigh((spread + spread.T) / 2)
+    values, vectors = blas.eigen((spread + spread.T) / 2)
     # The symmetric root: eigenvectors of equal eigenvalues would change with the rounding.
     root = vectors * values.clamp(min=0).sqrt() @ vectors.T
     decided = means[:, : beta.shape[1]].abs().clamp(max=1)

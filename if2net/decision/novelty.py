@@ -34,6 +34,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from if2net import blas
 from if2net.decision.calibration import draw_scores
 from if2net.decision.ridge import ROUNDINGS, absolute_ridge, mean_diagonal, rounding, solve
 from if2net.decision.ridge_choice import ENOUGH_HELD_OUT, is_enough
@@ -89,7 +90,7 @@ class RelativeDistance:
         # (Π⁻¹ + K)⁻¹ = √Π (I + √ΠK√Π)⁻¹ √Π. K is singular, and very large where the classes are far apart. The
         # inverse of the sum then has large errors in the null space of K, unlike the eigenvectors.
         shares = (weights / weights.sum()).sqrt()
-        values, vectors = torch.linalg.eigh(shares[:, None] * (sides @ sides.T) * shares)
+        values, vectors = blas.eigen(shares[:, None] * (sides @ sides.T) * shares)
         shrinking = shares[:, None] * vectors / (1 + values.clamp(min=0)).sqrt()
         return cls(root, mean, sides, shrinking)
 

@@ -13,6 +13,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from if2net import blas
 from if2net.decision.golden_section import golden_section
 from if2net.decision.ridge import (
     ROUNDINGS,
@@ -186,7 +187,7 @@ class EigenPath:
 
     def __init__(self, fitting: Statistics, held: Statistics, centre: float) -> None:
         try:
-            values, U = torch.linalg.eigh(symmetric(fitting.G).double())
+            values, U = blas.eigen(symmetric(fitting.G).double())
         except torch.linalg.LinAlgError as error:  # G is not finite
             raise not_positive_definite(centre) from error
         if not float(values[0]) + centre > 0:

@@ -87,6 +87,10 @@ class EncoderConfig:
         widths = [blocks.width for blocks in self.layers]
         return [(before + 1, width) for before, width in zip([self.folded(inputs), *widths], widths, strict=False)]
 
+    def operations(self, inputs: int) -> int:
+        """Return the floating-point operations for one sample."""
+        return sum(2 * rows * columns for rows, columns in self.layer_shapes(inputs))
+
     def bytes_needed(self, inputs: int, dtype: torch.dtype) -> int:
         """Return the bytes that learning takes at least: for the weights, and for the spread of the inputs or G."""
         weights = sum(8 * rows * columns for rows, columns in self.layer_shapes(inputs))  # drawn in float64
@@ -342,9 +346,9 @@ def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
     if X.shape[1] > MANY_INPUTS:
         X = X[:: math.ceil(len(X) / SPREAD_SAMPLES)]
     if len(X) >= X.shape[1]:
-        values, U = torch.linalg.eigh(blas.gram(X) / len(X))
+        values, U = blas.eigen(blas.gram(X) / len(X))
         return values.clamp(min=0), U
-    values, left = torch.linalg.eigh(X @ X.T / len(X))
+    values, left = blas.eigen(X @ X.T / len(X))
     some = values > 1e-12 * values[-1]
     return values[some], X.T @ (left[:, some] / (len(X) * values[some]).sqrt())
 

@@ -64,6 +64,10 @@ class InnateConfig:
         """Return S, the number of columns of V: the nodes, the features of the network, and a column of ones."""
         return self.nodes + self.features + 1
 
+    def operations(self, inputs: int) -> int:
+        """Return the floating-point operations for one picture."""
+        return SIZES[self.size][0].operations(SIDE) * (2 if self.flips else 1)
+
     def check_memory(self, dtype: torch.dtype, device: torch.device) -> None:
         """Raise an error if G would take more memory than the device has."""
         needed, total = dtype.itemsize * self.width(0) ** 2, device_memory.total(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -27,6 +28,17 @@ class Plan:
     def features(self) -> int:
         """Number of features per picture."""
         return sum(width * grid * grid for width, grid in zip(self.widths, self.grids, strict=True))
+
+    def operations(self, side: int) -> int:
+        """Return the floating-point operations for a picture with this side, without those of shortcuts."""
+        side = math.ceil(side / self.stride)
+        total, inputs = 2 * 27 * self.widths[0] * side**2, self.widths[0]
+        for stage, (width, depth) in enumerate(zip(self.widths, self.blocks, strict=True)):
+            side = math.ceil(side / 2) if stage else side
+            for _ in range(depth):
+                total += 2 * 9 * (inputs + width) * width * side**2
+                inputs = width
+        return total
 
 
 class Network(nn.Module):
