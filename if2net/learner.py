@@ -36,7 +36,7 @@ from if2net.membership import PLACES, add_members, are_repeated, can_add, no_mem
 from if2net.samples import Samples, Streamed, also_checked, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
 from if2net.tensor_specs import TensorSpec
-from if2net.torch_modes import default_modes, in_default_modes
+from if2net.torch_modes import check_precision, default_modes, in_default_modes
 from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
@@ -258,6 +258,7 @@ class IF2Net:
 
     def _batch(self, X: Any, y: Any, sample_weight: Any) -> Batch:
         """Return the samples, labels and weights of a user as a batch, or raise an error that says what is wrong."""
+        check_precision(self._device)
         rows, config = self._rows(X, self.config)
         labels = inputs.labels(y, len(rows))
         some, weights = self._weighed(sample_weight, len(rows))

@@ -17,7 +17,6 @@ from typing import Protocol
 import torch
 
 from if2net.errors import InputError
-from if2net.full_precision import SWITCHES
 
 RLOCK = type(threading.RLock())
 
@@ -75,13 +74,9 @@ def _hold() -> None:
             _thread.held.append(learner._lock)
         else:
             _thread.missed.append(learner)
-    for switch in SWITCHES:  # last: whoever changes a learner takes them after its lock
-        switch.lock.acquire()
 
 
 def _release() -> None:
-    for switch in SWITCHES:
-        switch.lock.release()
     while _thread.held:
         _thread.held.pop().release()
     _thread.missed.clear()
@@ -92,8 +87,6 @@ def _start_child() -> None:
     _in_new_child = True
     for learner in _thread.missed:
         learner._lock = _HalfChanged()  # type: ignore[assignment]
-    for switch in SWITCHES:
-        switch.start_child()
     _release()
 
 

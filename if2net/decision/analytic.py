@@ -22,6 +22,7 @@ from if2net.decision.statistics import Rows, Statistics, one_hot
 from if2net.errors import InputError, NumericalError
 from if2net.interrupts import uninterrupted
 from if2net.tensor_specs import TensorSpec, TensorSpecs
+from if2net.torch_modes import check_precision
 
 # With more classes than this, the ridge is chosen on 64 random sums of their columns.
 MANY_CLASSES = 256
@@ -93,6 +94,7 @@ class Analytic(DecisionLayer):
     @property
     def beta(self) -> Tensor:
         while self._beta is None:
+            check_precision(self.total.G.device)
             try:
                 self._beta = self._solved()
             except NumericalError:

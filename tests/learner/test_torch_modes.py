@@ -1,57 +1,18 @@
 """torch's modes of the caller do not change what is learned, predicted and kept."""
 
-import threading
 from contextlib import contextmanager, nullcontext
 
 import pytest
 import torch
 
 from if2net import IF2Net, IF2NetClassifier
+from if2net.errors import ConfigurationError
 from if2net.torch_modes import default_modes
 
-BACKENDS = (
-    torch.backends,
-    torch.backends.mkldnn,
-    torch.backends.mkldnn.matmul,
-    torch.backends.mkldnn.conv,
-    torch.backends.cuda.matmul,
-    torch.backends.cudnn,
-    torch.backends.cudnn.conv,
-    torch.backends.cudnn.rnn,
-)
-
-
-@contextmanager
-def matmul_precision(precision):
-    torch.set_float32_matmul_precision(precision)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision("highest")
-
-
-@contextmanager
-def precision_of(backend, precision):
-    before = backend.fp32_precision
-    backend.fp32_precision = precision
-    try:
-        yield
-    finally:
-        backend.fp32_precision = before
-
-
-LOWER_PRECISIONS = {
-    "medium products": lambda: matmul_precision("medium"),
-    "high products": lambda: matmul_precision("high"),
-    "bfloat16": lambda: precision_of(torch.backends, "bf16"),
-    "bfloat16 of oneDNN": lambda: precision_of(torch.backends.mkldnn, "bf16"),
-    "full precision of cuDNN": lambda: precision_of(torch.backends.cudnn, "ieee"),
-}
 MODES = {
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
     "inference mode": torch.inference_mode,
     "gradients": torch.enable_grad,
-    **LOWER_PRECISIONS,
 }
 
 
@@ -129,38 +90,54 @@ def test_the_modes_of_the_caller_come_back():
         assert torch.is_inference_mode_enabled()
 
 
-def precisions():
-    return [backend.fp32_precision for backend in BACKENDS]
+@contextmanager
+def matmul_precision(precision):
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision("highest")
+
+
+@contextmanager
+def precision_of_all(precision):
+    before = torch.backends.fp32_precision
+    torch.backends.fp32_precision = precision
+    try:
+        yield
+    finally:
+        torch.backends.fp32_precision = before
+
+
+LOWER_PRECISIONS = {
+    "medium": lambda: matmul_precision("medium"),
+    "high": lambda: matmul_precision("high"),
+    "bfloat16": lambda: precision_of_all("bf16"),
+    "tf32": lambda: precision_of_all("tf32"),
+}
 
 
 @pytest.mark.parametrize("lower", LOWER_PRECISIONS.values(), ids=LOWER_PRECISIONS)
-def test_the_precision_of_the_caller_comes_back_and_is_inherited_as_before(lower):
-    X, y = samples("pictures")
-    with lower():
-        before = precisions()
-        IF2NetClassifier(device="cpu").fit(X, y).predict(X)
-        assert precisions() == before
-    IF2NetClassifier(device="cpu").fit(X, y)
-    inherited = precisions()
-    with precision_of(torch.backends, "bf16"):
-        assert torch.backends.mkldnn.conv.fp32_precision == "bf16"
-    assert precisions() == inherited
+@pytest.mark.parametrize("change", ["learn", "learn batches", "forget", "first prediction"])
+def test_nothing_is_learned_forgotten_or_solved_in_a_lower_precision(lower, change):
+    X, y = samples("rows")
+    learner = IF2Net(device="cpu").learn(X, y)
+    changes = {
+        "learn": lambda: learner.learn(X + 1, y),
+        "learn batches": lambda: learner.learn([(X + 1, y)]),
+        "forget": lambda: learner.forget(X[:9], y[:9]),
+        "first prediction": lambda: learner.predict(X),
+    }
+    before = {name: value.clone() for name, value in learner.tensors().items()}
+    with lower(), pytest.raises(ConfigurationError, match="highest"):
+        changes[change]()
+    assert all(torch.equal(value, before[name]) for name, value in learner.tensors().items())
+    changes[change]()
 
 
-def test_the_precision_comes_back_when_the_last_of_several_threads_is_done():
-    entered, leave = threading.Event(), threading.Event()
-
-    def work():
-        with default_modes():
-            entered.set()
-            leave.wait(60)
-
+def test_a_learned_model_predicts_in_a_lower_precision():
+    X, y = samples("rows")
+    learner = IF2Net(device="cpu").learn(X, y).solve()
     with matmul_precision("medium"):
-        thread = threading.Thread(target=work)
-        with default_modes():
-            thread.start()
-            assert entered.wait(60)
-        assert torch.get_float32_matmul_precision() == "highest"
-        leave.set()
-        thread.join()
-        assert torch.get_float32_matmul_precision() == "medium"
+        predicted = learner.predict(X)
+    assert (predicted == learner.predict(X)).mean() > 0.9

@@ -14,10 +14,10 @@ from torch.nn import functional as F
 from if2net import device_memory
 from if2net.encoder.dense import Tweak
 from if2net.encoder.innate import weights
+from if2net.encoder.innate.network import in_full_precision
 from if2net.encoder.innate.nodes import RandomNodes
 from if2net.encoder.innate.training import SIZES
 from if2net.errors import InputError, ModelFileError
-from if2net.full_precision import exact_convolutions_on_a_gpu, exact_products
 from if2net.pictures import Shape
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
@@ -222,7 +222,7 @@ class InnateEncoder:
         """Return the features of the network; with flips, their mean over both views."""
         network, pictures = weights.shipped(self.config.size, X.device), self._pictures(X)
         views = [pictures, pictures.flip(3)] if self.config.flips else [pictures]
-        with exact_products(), exact_convolutions_on_a_gpu():
+        with in_full_precision():
             features = [network.rows(view) for view in views]
         return torch.stack(features).mean(dim=0).to(X.dtype)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -155,6 +156,11 @@ def fold(network: Network) -> Network:
         if isinstance(module, _Convolution) and isinstance(module.norm, nn.BatchNorm2d):
             module.kernel, module.norm = fuse_conv_bn_eval(module.kernel, module.norm), nn.Identity()
     return for_inference(folded)
+
+
+def in_full_precision() -> AbstractContextManager[None]:
+    """Compute without TF32, with which a picture would have noticeably different features on a GPU and on a CPU."""
+    return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False)
 
 
 def for_inference(network: Network) -> Network:

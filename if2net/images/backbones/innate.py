@@ -11,8 +11,7 @@ from torch import Tensor
 
 from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
-from if2net.encoder.innate.network import Network
-from if2net.full_precision import exact_convolutions_on_a_gpu, exact_products
+from if2net.encoder.innate.network import Network, in_full_precision
 from if2net.images.backbones.base import Backbone, Preprocessing
 from if2net.images.read import Framing
 
@@ -31,7 +30,7 @@ class Innate(Backbone):
         self.name, self.network, self.fingerprint, self.pretrained_on = name, network, digest[:32], pretrained_on
 
     def maps(self, images: Tensor, depths: tuple[int, ...]) -> list[Tensor]:
-        with exact_products(), exact_convolutions_on_a_gpu():
+        with in_full_precision():
             return [self.network.rows(images) for _ in depths]
 
 
