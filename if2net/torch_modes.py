@@ -48,9 +48,9 @@ def check_precision(device: torch.device) -> None:
     if rounded:
         raise ConfigurationError(
             f"torch computes float32 products in {rounded[0]} in this process, which is not exact enough to learn, "
-            "to forget, or to solve for the output weights. Call torch.set_float32_matmul_precision('highest'), and set "
-            "torch.backends.fp32_precision = 'ieee' if you have changed it. You can change both back after the first "
-            "prediction, which solves."
+            "to forget, or to solve for the output weights. Call torch.set_float32_matmul_precision('highest'), and "
+            "set torch.backends.fp32_precision = 'ieee' if you have changed it. You can change both back after the "
+            "first prediction, which solves."
         )
 
 
