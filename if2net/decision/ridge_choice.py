@@ -47,6 +47,9 @@ ENOUGH_HELD_OUT = 10
 ERROR_OF_ZERO = 1.0
 # Errors below this many roundings count as equal. They are differences between numbers of about 1.
 ROUNDINGS_OF_ERROR = 100
+# An error counts as at least this many times what the rounding of G may change in it. Where the classes are nearly
+# separable, the errors of small ridges are rounding, and would let the choice differ with the order of the samples.
+TIMES_ROUNDING = 10
 # A path covers this many decades on either side of its centre.
 REACH = 1.5
 # Golden-section and bisection steps, which find a ridge to five digits.
@@ -64,8 +67,8 @@ def choose_ridge(fitting: Statistics, held: Statistics, slack: float = SLACK) ->
     always starts at the same centre, so the choice is a function of the statistics alone. A minimum above the error
     of β = 0 does not count, since larger ridges come closer to it: such minima at small ridges are rounding, where
     the held-out samples have features that no other sample has. Then the search goes down from the best ridge to
-    where the error exceeds the slack. The choice is continuous up to the accuracy of the paths, so rounding hardly
-    moves it.
+    where the error exceeds the slack. Errors that may be rounding count as larger ones, so rounding hardly moves the
+    choice.
     """
     if not is_enough(held) or fitting.samples == 0:
         return max(DEFAULT_RIDGE, smallest_ridge(fitting.G, fitting.features))
@@ -109,7 +112,12 @@ def choose_wide_ridge(fitting: Statistics, held: Statistics, G: Tensor) -> float
 def _errors_around(centre: float, fitting: Statistics, held: Statistics) -> Callable[[float], float]:
     """Return the held-out error as a function of log10(ridge), good within reach of the centre."""
     path = ridge_path(fitting, held, absolute_ridge(fitting.G, 10.0**centre, fitting.features))
-    return cache(lambda place: path.error(absolute_ridge(fitting.G, 10.0**place, fitting.features)))
+
+    def error(place: float) -> float:
+        alpha = absolute_ridge(fitting.G, 10.0**place, fitting.features)
+        return max(path.error(alpha), TIMES_ROUNDING * path.rounding(alpha))
+
+    return cache(error)
 
 
 def _smallest_good(
@@ -167,6 +175,10 @@ class RidgePath:
         self.curvature = (self.K @ product.mT).double()
         self.slope = torch.linalg.vecdot(self.K, held.Q.T[:, None].to(self.K.dtype)).double()
         self.weight = held.weight
+        z = self.coordinates(centre)
+        fitted = torch.einsum("ci,cis->sc", z.to(product.dtype), product)
+        u = apply_inverse(lower, fitted - held.Q.to(product.dtype))
+        self.moved = centre * _moved_by_rounding(fitting.G, u, z.T)
 
     def coordinates(self, alpha: float) -> Tensor:
         """Return z with β(α) ≈ Kz, one row per class."""
@@ -180,6 +192,10 @@ class RidgePath:
         z = self.coordinates(alpha)
         fitted = torch.einsum("ci,cij,cj->", z, self.curvature, z)
         return float(fitted - 2 * (z * self.slope).sum() + self.weight) / self.weight
+
+    def rounding(self, alpha: float) -> float:
+        """Return what the rounding of G may change in this error, at most."""
+        return self.moved / alpha / self.weight
 
 
 class EigenPath:
@@ -196,11 +212,29 @@ class EigenPath:
         self.target, self.slope = U.T @ fitting.Q.double(), U.T @ held.Q.double()
         self.curvature = U.T @ symmetric_product(held.G, U)
         self.weight = held.weight
+        z = self.target / (self.values + centre)[:, None]
+        u = (self.curvature @ z - self.slope) / (self.values + centre)[:, None]
+        self.moved = centre * _moved_by_rounding(fitting.G, u, z)
 
     def error(self, alpha: float) -> float:
         """Return the same as `RidgePath.error`, with z = (Λ + αI)⁻¹UᵀQ."""
         z = self.target / (self.values + alpha)[:, None]
         return float((z * (self.curvature @ z - 2 * self.slope)).sum() + self.weight) / self.weight
+
+    def rounding(self, alpha: float) -> float:
+        """Return the same as `RidgePath.rounding`."""
+        return self.moved / alpha / self.weight
+
+
+def _moved_by_rounding(G: Tensor, u: Tensor, beta: Tensor) -> float:
+    """Return how much the rounding of G may change the sum of the squared errors.
+
+    A rounding δG changes β by −(G + αI)⁻¹δGβ, and the sum of the squared errors by −2uᵀδGβ with
+    u = (G + αI)⁻¹(G_hβ − Q_h), summed over the classes: by at most 2‖δG‖Σ‖u‖‖β‖. In trials it fell like 1/α, so it is
+    computed at one ridge. β may be given in any orthonormal basis, since only its lengths count.
+    """
+    lengths = u.double().norm(dim=0) * beta.double().norm(dim=0)
+    return 2 * rounding(G, G.dtype) * float(lengths.sum())
 
 
 def _lanczos(lower: Tensor, start: Tensor, steps: int) -> tuple[Tensor, Tensor]:
