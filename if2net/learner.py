@@ -32,7 +32,17 @@ from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFile
 from if2net.holdout import content_hashes, held_out
 from if2net.interrupts import uninterrupted
 from if2net.labels import Labels
-from if2net.membership import PLACES, add_members, are_repeated, can_add, no_members
+from if2net.membership import (
+    FEWEST,
+    add_members,
+    alike,
+    are_repeated,
+    can_add,
+    members_specs,
+    members_tensors,
+    no_members,
+    restored_members,
+)
 from if2net.samples import Samples, Streamed, also_checked, block_rows, finish_checks, worth_streaming
 from if2net.sparse_rows import SparseRows
 from if2net.tensor_specs import TensorSpec
@@ -342,7 +352,8 @@ class IF2Net:
 
         with _threads_for_counting(encoder, len(X)):
             (before.decision or self._empty_decision(encoder)).learn(task, commit, report)
-        self._warn_if_repeated(before.members)
+        if len(X) >= FEWEST:
+            self._warn_if_repeated(before.members)
 
     @in_default_modes
     def _started_encoder(self, batch: Batch) -> tuple[Encoder, Samples]:
@@ -373,7 +384,8 @@ class IF2Net:
         prepare = encoder.counting if RULES[self.config.rule].exact else encoder.encoding
         encode = prepare(state.tweaks[-1] if state.tweaks else [])
         size, share = block_rows(X, COUNTING_BLOCK[X.device.type]), self.config.holdout
-        members, label_hashes = no_members(self._device), torch.from_numpy(state.labels.hashes).to(self._device)
+        members = torch.zeros_like(state.members, device=self._device)
+        label_hashes = torch.from_numpy(state.labels.hashes).to(self._device)
         # Hashing everything first is faster than between products, which leave the cache to BLAS.
         hashes = content_hashes(X).split(size) if isinstance(X, Tensor) else None
 
@@ -404,8 +416,10 @@ class IF2Net:
 
     def _warn_if_repeated(self, before: Tensor) -> None:
         """Warn if nearly all samples that were added to these members were among them."""
-        if self.check_inputs and are_repeated(before, self._state.members - before):
-            warn(REPEATED, RepeatedSamplesWarning)
+        if self.check_inputs:
+            now, before = alike(self._state.members, before)
+            if are_repeated(before, now - before):
+                warn(REPEATED, RepeatedSamplesWarning)
 
     def _learn_batches(self, batches: Iterable[Any], report: Report | None) -> None:
         """Learn batches in another learner, and merge it when all of them have been learned."""
@@ -838,6 +852,7 @@ class IF2Net:
             labels, columns = self.labels.joined(theirs.labels)
             self.config.check_class_weight(labels.known)
             decision = self.decision or self._empty_decision(theirs.encoder)
+            members, others = alike(self._state.members, theirs.members)
             with uninterrupted():
                 decision.merge(theirs.decision, torch.from_numpy(columns).to(self._device), len(labels))
                 self.config = self._with_encoder_of(other)
@@ -850,7 +865,7 @@ class IF2Net:
                     tweaks=self.tweaks or theirs.tweaks,
                     decision=decision,
                     tasks=self.tasks + theirs.tasks,
-                    members=self._state.members + theirs.members,
+                    members=members + others,
                     identity=self._state.identity or uuid.uuid4().hex,
                     merged=self._state.merged | theirs.identities,
                 )
@@ -933,7 +948,7 @@ class IF2Net:
         """Return the encoder and the statistics, by name. Checkpoints and workers of a cluster use it."""
         frozen = self.frozen_tensors()
         assert self.decision is not None
-        members = {"members": self._state.members} if self.decision.exact else {}
+        members = members_tensors(self._state.members) if self.decision.exact else {}
         return frozen | dict(self.decision.tensors()) | members
 
     def frozen_tensors(self) -> dict[str, Tensor]:
@@ -1010,7 +1025,7 @@ class IF2Net:
         }
         specs |= rule.tensor_specs(width, len(labels), self.config.rule_config(), dtype)
         if rule.exact:
-            specs["members"] = TensorSpec((PLACES,), torch.int32, least=0)
+            specs |= members_specs(tensors)
         tensor_specs.check(tensors, specs)
 
         on_device = {name: tensor.to(self._device) for name, tensor in tensors.items() if not name.endswith(".G")}
@@ -1018,7 +1033,7 @@ class IF2Net:
         tweaks = tuple([on_device[f"tweak.{task}.{layer}"] for layer in range(len(layers))] for task in range(count))
         decision = rule(width, self.config.rule_config(), dtype, self._device)
         decision.restore({**tensors, **on_device})
-        members = tensors["members"] if rule.exact else no_members()
+        members = restored_members(tensors) if rule.exact else no_members()
         total = decision.total
         if (decision.learns and encoder.config.bias and not total.fit_ones()) or (
             rule.exact and int(members.sum()) != total.samples + total.nameless

@@ -4,17 +4,25 @@ The statistics of a model do not show whether a sample is part of them, and subt
 damage the model. So each learned sample adds one to a place in a table, which its content and its label determine. A
 sample whose place is empty was never learned, or has been forgotten already. The table adds and subtracts like the
 statistics. Its size is fixed, so two samples can share a place: of the samples that were never learned, a share of
-about 1 − exp(−learned / PLACES) goes unnoticed.
+about 1 − exp(−learned / PLACES) goes unnoticed. A file holds the places that are not empty.
+
+The table of an older file has fewer places. Tables are added with as many places as the smaller one has.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 
-PLACES = 1 << 16
+from if2net.errors import ModelFileError
+from if2net.tensor_specs import TensorSpec, TensorSpecs
+
+PLACES = 1 << 20
+# In files of earlier versions.
+FORMER_PLACES = 1 << 16
 # Samples count as repeated if there are at least FEWEST, if this share of them is known, and if that is this many
 # standard deviations more than chance explains.
 REPEATED, DEVIATIONS, FEWEST = 0.95, 6, 10
@@ -39,13 +47,55 @@ def add_members(table: Tensor, contents: Tensor, labels: Tensor, weights: Tensor
         bits = weights.double().view(torch.int64) * 0x2545F4914F6CDD1D
         labels = labels ^ torch.where(weights == 1, 0, bits ^ (bits >> 32))
     mixed = (contents ^ labels) * 0x5851F42D4C957F2D
-    places = ((mixed ^ (mixed >> 29)) * 0x2545F4914F6CDD1D >> 40) & (PLACES - 1)
+    places = ((mixed ^ (mixed >> 29)) * 0x2545F4914F6CDD1D >> 40) & (len(table) - 1)
     table.scatter_add_(0, places, torch.ones_like(places, dtype=table.dtype))
+
+
+def alike(table: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both tables with as many places as the smaller one has.
+
+    >>> [len(table) for table in alike(no_members(), torch.zeros(FORMER_PLACES, dtype=torch.int32))]
+    [65536, 65536]
+    """
+    places = min(len(table), len(other))
+    one, two = (part.view(-1, places).sum(dim=0, dtype=part.dtype) for part in (table, other))
+    return one, two
 
 
 def can_add(table: Tensor, other: Tensor) -> bool:
     """Return whether the sum of two tables has no place with more samples than fit."""
-    return int(table.max()) + int(other.max()) <= torch.iinfo(table.dtype).max
+    table, other = alike(table.long(), other.long())
+    return int(table.max()) + int(other.max()) <= torch.iinfo(torch.int32).max
+
+
+def members_tensors(table: Tensor) -> dict[str, Tensor]:
+    """Return the tensors of a file: the places that are not empty, and their counts."""
+    if len(table) == FORMER_PLACES:
+        return {"members": table}
+    places = table.nonzero().flatten()
+    return {"members.places": places.int(), "members.counts": table[places]}
+
+
+def members_specs(tensors: Mapping[str, Tensor]) -> TensorSpecs:
+    """Return the shapes and bounds of these tensors."""
+    if "members" in tensors:
+        return {"members": TensorSpec((FORMER_PLACES,), torch.int32, least=0)}
+    some = min(tensors["members.places"].numel(), PLACES) if "members.places" in tensors else 0
+    return {
+        "members.places": TensorSpec((some,), torch.int32, least=0, most=PLACES - 1),
+        "members.counts": TensorSpec((some,), torch.int32, least=1),
+    }
+
+
+def restored_members(tensors: Mapping[str, Tensor]) -> Tensor:
+    """Return the table from the tensors of a file, which fit `members_specs`."""
+    if "members" in tensors:
+        return tensors["members"]
+    table, places = no_members(), tensors["members.places"].long()
+    if not bool((places.diff() > 0).all()):
+        raise ModelFileError("The places of its samples are not in order.")
+    table[places] = tensors["members.counts"]
+    return table
 
 
 def are_repeated(table: Tensor, new: Tensor) -> bool:
@@ -59,6 +109,7 @@ def are_repeated(table: Tensor, new: Tensor) -> bool:
     >>> are_repeated(once, once), are_repeated(once, other)
     (True, False)
     """
+    table, new = alike(table, new)
     if int(new.sum()) < FEWEST or not (_mostly_different(new) and _mostly_different(table)):
         return False
     asked, chance = new > 0, float((table > 0).double().mean())
@@ -69,4 +120,4 @@ def are_repeated(table: Tensor, new: Tensor) -> bool:
 
 def _mostly_different(table: Tensor) -> bool:
     """Return whether the counted samples take at least half of the places that different ones would take."""
-    return int((table > 0).sum()) >= -PLACES / 2 * math.expm1(-int(table.sum()) / PLACES)
+    return int((table > 0).sum()) >= -len(table) / 2 * math.expm1(-int(table.sum()) / len(table))

@@ -15,10 +15,11 @@ from if2net.decision.calibration import temperature
 from if2net.decision.layer import DecisionLayer, Report, RuleConfig, Task
 from if2net.decision.novelty import Novelty, Product
 from if2net.decision.projector import free_share, projector
-from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, solve, solve_by
+from if2net.decision.ridge import absolute_ridge, apply_inverse, check_ridge, factor, rounding, solve, solve_by
 from if2net.decision.ridge_choice import LARGEST_RIDGE, choose_ridge, choose_wide_ridge, smallest_ridge
-from if2net.decision.row_space import row_space
+from if2net.decision.row_space import OUTSIDE, row_space
 from if2net.decision.statistics import Rows, Statistics, one_hot
+from if2net.decision.symmetric import cholesky
 from if2net.errors import InputError, NumericalError
 from if2net.interrupts import uninterrupted
 from if2net.tensor_specs import TensorSpec, TensorSpecs
@@ -42,6 +43,9 @@ IN_PLACE_SQUARES = 8
 # After forgetting, the remaining sums must be this many times the rounding of the former ones. Scores are then off by
 # up to a few times the inverse, divided by the ridge: by 0.01 at a ridge of 0.02, but by more at smaller ones.
 ROUNDINGS_LEFT = 5000
+# The rest of G may have negative eigenvalues of this many roundings of G. The factor is in float64 in the end, where its
+# own rounding, which grows with the width, counts as well.
+ROUNDINGS_OF_REST = {torch.float32: 64, torch.float64: 8192}
 # Sums of weights in another order differ by less than this share.
 ROUNDINGS_OF_WEIGHTS = 1e-9
 
@@ -228,6 +232,7 @@ class Analytic(DecisionLayer):
             lost = part.weights - gone.weights < ROUNDINGS_OF_WEIGHTS * part.weights
             if bool((lost & (part.counts > gone.counts)).any()):
                 raise _lost_in_rounding()
+        self._check_rest(aside.total)
         with uninterrupted():
             with self._changing():
                 self.total.take_out(aside.total)
@@ -263,6 +268,27 @@ class Analytic(DecisionLayer):
         largest = max(before, self.total.largest)  # forgetting in parts leaves the rounding errors of the whole
         if before - removed < ROUNDINGS_LEFT * torch.finfo(self.total.G.dtype).eps * largest:
             raise _lost_in_rounding()
+
+    def _check_rest(self, gone: Statistics) -> None:
+        """Raise an error if G without these samples cannot be a sum of samples.
+
+        A sample that was never learned leaves a negative eigenvalue, unless many learned ones resemble it. Then it
+        is noticed by its hash alone (`if2net/membership.py`), or it does little harm.
+        """
+        dtype = self.total.G.dtype
+        slack = ROUNDINGS_OF_REST[dtype] * rounding(self.total.G, dtype)
+        rest, space = None, self._row_space
+        if space is not None:
+            inside = gone.reduced(space[0])
+            if inside.trace >= (1 - OUTSIDE) * gone.trace:
+                rest = space[1].G - inside.G
+        if rest is None:
+            rest = self.total.G - gone.G
+        if all(cholesky(rest, slack, precision) is None for precision in (dtype, torch.float64)):
+            raise InputError(
+                "Some of the samples to forget were never learned: what would be left of the model cannot come from "
+                "samples. Give only learned samples, in the units in which they were learned; nothing has changed."
+            )
 
     def subtract(self, V: Tensor, y: Tensor, held: Tensor, weights: Tensor | None = None) -> None:
         with self._changing():

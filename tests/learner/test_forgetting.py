@@ -6,8 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from if2net import IF2Net
+from if2net import IF2Net, modelfile
 from if2net.errors import ConfigurationError, InputError
+from if2net.membership import FORMER_PLACES, restored_members
 
 
 @settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -161,3 +162,38 @@ def test_much_smaller_samples_and_then_all_the_rest_can_be_forgotten():
     learner = IF2Net(**UNSCALED).learn(*two_classes(1.0, 0)).learn(*two_classes(1e4, 2))
     assert learner.forget(*two_classes(1.0, 0)).classes.tolist() == [2, 3]
     assert learner.forget(*two_classes(1e4, 2)).classes.tolist() == []
+
+
+@pytest.mark.parametrize("width", [100, 2500])
+@pytest.mark.parametrize("samples", [150, 600])
+def test_samples_that_were_never_learned_are_refused_where_their_hashes_do_not_show_it(
+    new_learner, digits, unchanged, width, samples
+):
+    X, y = digits
+    learner = new_learner(width=width).learn(X[:samples], y[:samples])
+    foreign = X[1000:1200] * 3
+    learner._state.members.fill_(1000)  # as after many more samples
+    for rows in (slice(0, 1), slice(0, 10)):
+        labels = y[:samples][rows]
+        with unchanged(learner), pytest.raises(InputError, match="never learned: what would be left"):
+            learner.forget(foreign[rows], labels)
+    learner.forget(X[:10], y[:10])
+
+
+def test_a_model_with_the_smaller_table_of_older_files_forgets_and_merges(new_learner, digits, tmp_path):
+    X, y = digits
+    learner = new_learner().learn(X[:300], y[:300])
+    learner.save(tmp_path / "new.if2")
+    tensors, header = modelfile.read(tmp_path / "new.if2")
+    table = restored_members(tensors).view(-1, FORMER_PLACES).sum(dim=0, dtype=torch.int32)
+    tensors = {name: tensor for name, tensor in tensors.items() if not name.startswith("members")}
+    modelfile.write(tmp_path / "old.if2", tensors | {"members": table}, header)
+    old = IF2Net.load(tmp_path / "old.if2", device="cpu")
+    new = old.fork().learn(X[300:500], y[300:500])
+    for one, other in ((old, new), (new.fork().merge(new), old.fork().merge(old))):
+        one.merge(other)
+        with pytest.raises(InputError, match="never learned with these labels"):
+            one.forget(X[600:605], y[600:605])
+        one.forget(X[100:400], y[100:400])
+        one.save(tmp_path / "again.if2")
+        assert IF2Net.load(tmp_path / "again.if2", device="cpu").samples == 200

@@ -35,11 +35,14 @@ IMPOSSIBLE = {
     "a huge entry of Q": lambda t: {"total.Q": with_entry(t["total.Q"], 0, 1e20)},
     "ones that are too many": lambda t: {"total.G": with_entry(t["total.G"], -1, 1e5)},
     "ones of a class that are too many": lambda t: {"total.Q": with_entry(t["total.Q"], -1, 1e5)},
-    "too many samples": lambda t: {"total.counts": t["total.counts"] * 1000, "members": t["members"] * 1000},
+    "too many samples": lambda t: {name: t[name] * 1000 for name in ("total.counts", "members.counts")},
     "too few samples": lambda t: {"total.counts": t["total.counts"] - 1},
     "held-out samples larger than all": lambda t: {"held.G": t["total.G"] * 100},
     "a huge entry of the held-out Q": lambda t: {"held.Q": with_entry(t["held.Q"], 0, 1e20)},
-    "members that do not fit": lambda t: {"members": with_entry(t["members"], 0, 2**31 - 1)},
+    "members that do not fit": lambda t: {"members.counts": with_entry(t["members.counts"], 0, 2**31 - 1)},
+    "members without samples": lambda t: {"members.counts": with_entry(t["members.counts"], 0, 0)},
+    "members outside the table": lambda t: {"members.places": with_entry(t["members.places"], 0, 2**20)},
+    "members twice": lambda t: {"members.places": with_entry(t["members.places"], 0, t["members.places"][1])},
     "weights that do not fit": lambda t: {
         "weights": torch.stack([torch.cat([t[f"{part}.counts"] * 1e5, torch.zeros(1)]) for part in ("total", "held")])
     },
