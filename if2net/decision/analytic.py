@@ -43,8 +43,8 @@ IN_PLACE_SQUARES = 8
 # After forgetting, the remaining sums must be this many times the rounding of the former ones. Scores are then off by
 # up to a few times the inverse, divided by the ridge: by 0.01 at a ridge of 0.02, but by more at smaller ones.
 ROUNDINGS_LEFT = 5000
-# The rest of G may have negative eigenvalues of this many roundings of G. The factor is in float64 in the end, where its
-# own rounding, which grows with the width, counts as well.
+# The rest of G may have negative eigenvalues of this many roundings of G. In float64, the rounding of the factor
+# counts as well, which grows with the width.
 ROUNDINGS_OF_REST = {torch.float32: 64, torch.float64: 8192}
 # Sums of weights in another order differ by less than this share.
 ROUNDINGS_OF_WEIGHTS = 1e-9
