@@ -12,15 +12,14 @@ tensor is used again, where that of a large one is taken from the system each ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
-from queue import SimpleQueue
-from threading import Lock, Thread
 
 import torch
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info
 from torch import Tensor
 from torch.nn.functional import linear, pad
+
+from if2net.strip_threads import ForEach, strip_threads
 
 STRIP = 256
 # Columns of a Cholesky factor that are computed at once.
@@ -32,9 +31,6 @@ ROUND = 128
 
 # Kernels of OpenBLAS that use AVX-512, as threadpoolctl names them.
 AVX512_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
-
-# Does some work for each of these strips.
-ForEach = Callable[[Callable[[slice], None], list[slice]], None]
 
 
 @cache
@@ -62,7 +58,7 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
     right = B.T.contiguous()
 
     def multiply(A: Tensor) -> Tensor:
-        with _threads() as for_each:
+        with strip_threads() as for_each:
             return _product(A, right, for_each)
 
     return multiply
@@ -70,7 +66,7 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
 
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV, in the lower triangle and beside the diagonal."""
-    with _threads() as for_each:
+    with strip_threads() as for_each:
         for part in V.split(TERMS) if len(V) else ():
             _add_outer(G, pad(part.T, (0, -len(part) % ROUND)).contiguous(), sign, for_each)
 
@@ -80,7 +76,7 @@ def factorise(L: Tensor) -> bool:
 
     A block column of the factor is L₂₁ = A₂₁L₁₁⁻ᵀ, and A₂₂ − L₂₁L₂₁ᵀ is left for the columns after it.
     """
-    with _threads() as for_each:
+    with strip_threads() as for_each:
         for corner in _slices(len(L), PANEL):
             factor, failed = torch.linalg.cholesky_ex(L[corner, corner])
             if failed:
@@ -113,81 +109,6 @@ def _add_outer(G: Tensor, R: Tensor, sign: int, for_each: ForEach) -> None:
         G[rows, : rows.stop].add_(linear(R[rows].to_mkldnn(), R[: rows.stop]).to_dense(), alpha=sign)
 
     for_each(add, [*_slices(len(G), STRIP)][::-1])  # the long strips first
-
-
-@contextmanager
-def _threads() -> Iterator[ForEach]:
-    """Provide a function that does some work for each strip, in as many threads as torch has.
-
-    Each thread takes the next strip when it is ready. torch's own threads share every product and wait for each other
-    after it, which takes many times as long where other programs use the processor. `ThreadPoolExecutor` refuses work
-    once the main thread has ended, when other threads may still be learning.
-    """
-    jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-    threads: list[Thread] = []
-    count = torch.get_num_threads()
-
-    def for_each(work: Callable[[slice], None], strips: list[slice]) -> None:
-        if not threads:
-            for strip in strips:
-                work(strip)
-            return
-        run = _Strips(work, strips)
-        for _ in threads:
-            jobs.put(run.take)
-        for _ in threads:
-            run.ended.get()
-        if run.errors:
-            raise run.errors[0]
-
-    try:
-        if count > 1:
-            _start(threads, count, jobs)
-        yield for_each
-    finally:  # after an interrupt, too: no thread writes when this function has ended
-        for _ in range(count):
-            jobs.put(None)
-        for thread in threads:
-            thread.join()
-
-
-class _Strips:
-    """Strips that several threads work on. After an error, no further strip is begun."""
-
-    def __init__(self, work: Callable[[slice], None], strips: list[slice]) -> None:
-        self.work, self.left, self.lock = work, iter(strips), Lock()
-        self.errors: list[BaseException] = []
-        self.ended: SimpleQueue[None] = SimpleQueue()  # an entry per thread
-
-    def take(self) -> None:
-        try:
-            while not self.errors and (strip := self._next()) is not None:
-                self.work(strip)
-        except BaseException as error:
-            self.errors.append(error)
-        finally:
-            self.ended.put(None)
-
-    def _next(self) -> slice | None:
-        with self.lock:
-            return next(self.left, None)
-
-
-def _start(threads: list[Thread], count: int, jobs: SimpleQueue[Callable[[], None] | None]) -> None:
-    """Start this many threads, or as many as there can be. They do jobs until they get None."""
-
-    def serve() -> None:
-        threadpool_limits(1, user_api="openmp")  # OpenMP has one limit per calling thread
-        while (job := jobs.get()) is not None:
-            job()
-
-    for _ in range(count):
-        thread = Thread(target=serve, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:  # the program ends, or it has as many threads as it may have
-            break
-        threads.append(thread)
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:
