@@ -22,7 +22,7 @@ K = ΔᵀΣ⁻¹Δ
     d(v) = (1 − γ) uᵀΣ⁻¹u + γ zᵀ(Π⁻¹ + K)⁻¹z + min_c (K_cc − 2z_c).
 
 `limit` is the novelty that a given share of known samples exceeds. No samples are kept, so it and the standard
-deviations come from drawn ones, as the temperature does (see `calibration.py`). The share is therefore approximate:
+deviations come from drawn ones, as the temperature does (see `score_draws.py`). The share is therefore approximate:
 results/novelty.py measures it.
 """
 
@@ -35,9 +35,9 @@ import torch
 from torch import Tensor
 
 from if2net import blas
-from if2net.decision.calibration import draw_scores
 from if2net.decision.ridge import ROUNDINGS, absolute_ridge, mean_diagonal, rounding, solve
 from if2net.decision.ridge_choice import ENOUGH_HELD_OUT, is_enough
+from if2net.decision.score_draws import draw_scores
 from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import cholesky, symmetric_product, with_outer
 from if2net.errors import InputError, NumericalError
