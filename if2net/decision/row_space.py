@@ -9,13 +9,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from if2net.decision.statistics import NO_COPY_WIDTH, Statistics
+from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric_product
+from if2net.few_rows import WIDE_LAYER
 
-# The width must be at least this many times the number of directions, or the reduction saves little.
-TIMES = 10
+# The features per direction. With fewer, the reduction saves little.
+WIDTH_PER_DIRECTION = 10
 # Directions beyond one per sample, which make sure that none is missed.
-MORE = 8
+EXTRA_DIRECTIONS = 8
 # This share of tr(G), and of the sum of each class, may be outside the directions. There is more where samples are
 # nameless, or so short beside others that their directions are lost in rounding.
 OUTSIDE = 1e-4
@@ -26,8 +27,8 @@ def row_space(statistics: Statistics) -> tuple[Tensor, Statistics] | None:
 
     None where that would not save time, or where the directions do not contain all rows.
     """
-    width, count = statistics.width, statistics.samples + MORE
-    if width < NO_COPY_WIDTH or TIMES * count > width:
+    width, count = statistics.width, statistics.samples + EXTRA_DIRECTIONS
+    if width < WIDE_LAYER or WIDTH_PER_DIRECTION * count > width:
         return None
     G = statistics.G
     # Random combinations of the rows of G span their space.

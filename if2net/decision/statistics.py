@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from if2net.accelerate.products import Halves, by_halves
 from if2net.decision.symmetric import add_gram, add_gram_of_halves, add_triangle, symmetric_product, with_outer, zeros
 from if2net.errors import NumericalError
+from if2net.few_rows import FEW_ROWS, WIDE_LAYER
 from if2net.inputs import LARGEST_WEIGHT
 from if2net.interrupts import uninterrupted
 from if2net.tensor_specs import TensorSpec, TensorSpecs
@@ -19,16 +20,12 @@ from if2net.tensor_specs import TensorSpec, TensorSpecs
 # The most samples of a class that a file may declare, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
 MOST_WEIGHT = MOST_SAMPLES * LARGEST_WEIGHT
-# Samples are added in groups of at least this size: in float32, a one that is added to 2²⁴ is lost in rounding.
-TOGETHER = 128
 # The rounding errors of forgetting are below this share of the squares of all remaining samples.
-SLACK = 0.1
+ROUNDING_SHARE = 0.1
 # Rounding errors of this many forgotten samples in the sums of a feature that is always one are no sign of damage.
 MOST_FORGOTTEN = 2**34
 # Sums in a file may be as large as the largest number to this power. The squares of the largest inputs are smaller.
-LARGEST_EXPONENT = 0.9
-# Statistics at least this wide have no memory for a copy of G.
-NO_COPY_WIDTH = 2048
+LARGEST_SUM_EXPONENT = 0.9
 
 
 class Rows(NamedTuple):
@@ -69,8 +66,8 @@ class Statistics:
     counts : Tensor of shape (C,)
         Samples per class.
     weights : Tensor of shape (C,)
-        The sum of the weights of these samples, in float64. A sample of weight 2 counts in G, Q and here as two equal
-        ones do.
+        The sum of the weights of these samples, in float64. In G, Q and here, a sample of weight 2 equals two
+        samples of weight 1.
     nameless : int
         Samples of dropped classes. G has their scatter around the means of these classes, and nothing else of them.
     nameless_weight : float
@@ -122,7 +119,7 @@ class Statistics:
         self.check_whole()
         if not self._waiting or not len(self._G):
             return self._G
-        if self.width >= NO_COPY_WIDTH:
+        if self.width >= WIDE_LAYER:
             self._add_waiting()
             return self._G
         return _with_gram(self._G, self._waiting_rows(), 1)
@@ -296,10 +293,12 @@ class Statistics:
         """
         if len(self._G) and self.classes:
             lowest, highest = (float(end) for end in torch.aminmax(self._G))
-            if max(-lowest, highest) > (1 + SLACK) * squares or float(self._G.diagonal().min()) < -SLACK * squares:
+            largest, least_square = max(-lowest, highest), float(self._G.diagonal().min())
+            if largest > (1 + ROUNDING_SHARE) * squares or least_square < -ROUNDING_SHARE * squares:
                 return False
         lengths = torch.linalg.vector_norm(self._Q.double(), dim=0)
-        return bool((lengths <= ((1 + SLACK) * squares * (self.weights + SLACK * weight)).clamp(min=0).sqrt()).all())
+        bounds = (1 + ROUNDING_SHARE) * squares * (self.weights + ROUNDING_SHARE * weight)
+        return bool((lengths <= bounds.clamp(min=0).sqrt()).all())
 
     def have_room_for(self, other: Statistics) -> bool:
         """Return whether the sum of both is within the bounds of a file."""
@@ -310,7 +309,7 @@ class Statistics:
 
     def fit_ones(self) -> bool:
         """Return whether the last feature can be one in all samples, so that its sums are the weights."""
-        slack = SLACK * self.weights + torch.finfo(self._Q.dtype).eps * MOST_FORGOTTEN
+        slack = ROUNDING_SHARE * self.weights + torch.finfo(self._Q.dtype).eps * MOST_FORGOTTEN
         together = abs(float(self._G[-1, -1]) - self.weight) <= float(slack.sum()) if len(self._G) else True
         return together and bool(((self._Q[-1].double() - self.weights).abs() <= slack).all())
 
@@ -325,19 +324,19 @@ class Statistics:
 
     def _counted(self, V: Tensor, y: Tensor, mask: Tensor | None, weights: Tensor | None, sign: int) -> Rows:
         """Change the counts by these samples, and return their rows, zero where the mask does not select a sample."""
-        V, ones = V.to(self._Q.dtype), torch.full_like(y, sign)
+        V, signs = V.to(self._Q.dtype), torch.full_like(y, sign)
         if mask is not None:
-            V, ones = torch.where(mask[:, None], V, 0), ones * mask
-        self.counts.scatter_add_(0, y, ones)
+            V, signs = torch.where(mask[:, None], V, 0), signs * mask
+        self.counts.scatter_add_(0, y, signs)
         sums = torch.zeros_like(self.weights)
         # Unlike `scatter_add_`, it adds in a fixed order also on a GPU.
-        sums.index_put_((y,), ones.double() if weights is None else ones * weights, accumulate=True)
+        sums.index_put_((y,), signs.double() if weights is None else signs * weights, accumulate=True)
         self.weights = _where_counted(self.weights + sums, self.counts)
         return Rows(V, y, weights)
 
     def _wait(self, rows: Rows) -> None:
         self._waiting.append(rows)
-        if sum(len(rows.V) for rows in self._waiting) >= TOGETHER:
+        if sum(len(rows.V) for rows in self._waiting) >= FEW_ROWS:
             self._add_waiting()
 
     def _add_waiting(self) -> None:
@@ -368,7 +367,7 @@ class Statistics:
 
 def largest_sum(dtype: torch.dtype) -> float:
     """Return the largest entry of G and Q that a file may have."""
-    return float(torch.finfo(dtype).max ** LARGEST_EXPONENT)
+    return float(torch.finfo(dtype).max ** LARGEST_SUM_EXPONENT)
 
 
 def _where_counted(weights: Tensor, counts: Tensor) -> Tensor:
@@ -381,7 +380,7 @@ def _few(rows: Rows, width: int) -> bool:
 
     Then their order, and whether a sample is repeated or has a weight, hardly ever changes a bit of the sum.
     """
-    return len(rows.V) < TOGETHER and width < NO_COPY_WIDTH
+    return len(rows.V) < FEW_ROWS and width < WIDE_LAYER
 
 
 def _with_gram(G: Tensor, rows: Rows, sign: int) -> Tensor:

@@ -19,6 +19,7 @@ from if2net.encoder.rowwise import rowwise
 from if2net.encoder.sparse import TweakStatistics, tweak
 from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import InputError
+from if2net.few_rows import FEW_ROWS, WIDE_LAYER
 from if2net.tensor_specs import TensorSpec, TensorSpecs
 
 # In place: a response is not needed any more.
@@ -45,10 +46,6 @@ SMALLER_WIDTHS = (6000, 2000, 1000, 500, 200, 100)
 
 # First data of fewer samples says little about the spread.
 FEW_SAMPLES = 100
-
-# Fewer rows than this have the same bits in any batch when they are counted, in layers narrower than this. Statistics
-# add such rows in float64.
-FEW_ROWS, WIDE_LAYER = 128, 2048
 
 # W̃ᵀ of each layer, which Algorithm 1 solves for one set of data. Empty where the encoder has no tweak.
 Tweak = list[Tensor]

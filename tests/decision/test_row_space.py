@@ -13,7 +13,7 @@ WIDE = 200
 
 @pytest.fixture(autouse=True)
 def _narrow_layers_count_as_wide(monkeypatch):
-    monkeypatch.setattr("if2net.decision.row_space.NO_COPY_WIDTH", WIDE)
+    monkeypatch.setattr("if2net.decision.row_space.WIDE_LAYER", WIDE)
 
 
 def counted(task, samples, width=WIDE + 200, **settings):
@@ -28,7 +28,7 @@ def test_the_solution_is_that_of_all_features(task, settings, monkeypatch):
     torch.testing.assert_close(
         beta, solve(few.total.G, few.total.Q, absolute_ridge(few.total.G, ridge)), rtol=1e-6, atol=1e-9
     )
-    monkeypatch.setattr("if2net.decision.row_space.TIMES", 10**6)
+    monkeypatch.setattr("if2net.decision.row_space.WIDTH_PER_DIRECTION", 10**6)
     whole = counted(task, 32, **settings)
     assert row_space(whole.total) is None
     assert whole.ridge == pytest.approx(ridge, rel=0.02)

@@ -4,8 +4,9 @@ import pytest
 import torch
 from layers import counted
 
-from if2net.decision.statistics import NO_COPY_WIDTH, TOGETHER, Statistics, one_hot
+from if2net.decision.statistics import Statistics, one_hot
 from if2net.decision.symmetric import BLOCK, symmetric, symmetric_product
+from if2net.few_rows import FEW_ROWS, WIDE_LAYER
 
 WIDTHS = [5, BLOCK + 150]  # one block row, and two of different heights
 
@@ -66,12 +67,12 @@ def test_merging_equals_counting_together_with_classes_in_any_order(task):
 
 def test_merging_equals_counting_together_whichever_rows_a_mask_selects(task):
     """On a GPU, all rows of a batch wait to be added, as many as there may be samples of other batches."""
-    V, y = task(TOGETHER + 14, 5, 3)
+    V, y = task(FEW_ROWS + 14, 5, 3)
     mask = torch.zeros(len(V), dtype=torch.bool)
     mask[:13] = mask[-1] = True
     both, other = counted(V[:0], y[:0], classes=3), counted(V[:0], y[:0], classes=3)
-    other.add(V[:TOGETHER], y[:TOGETHER], mask[:TOGETHER])
-    other.add(V[TOGETHER:], y[TOGETHER:], mask[TOGETHER:])
+    other.add(V[:FEW_ROWS], y[:FEW_ROWS], mask[:FEW_ROWS])
+    other.add(V[FEW_ROWS:], y[FEW_ROWS:], mask[FEW_ROWS:])
     both.merge(other, torch.arange(3))
     assert_counts(both, V[mask], y[mask], 3)
 
@@ -149,7 +150,7 @@ def test_taking_out_statistics_undoes_merging_them(task):
     assert_counts(statistics, V[15:], y[15:], 3)
 
 
-@pytest.mark.parametrize("width", [3, NO_COPY_WIDTH])
+@pytest.mark.parametrize("width", [3, WIDE_LAYER])
 def test_single_samples_count_after_tens_of_millions(width):
     """Samples of ones, added one by one to float32 sums that a single one no longer changes."""
     before = 2**25
@@ -162,7 +163,7 @@ def test_single_samples_count_after_tens_of_millions(width):
         statistics.add(torch.ones(1, width), torch.zeros(1, dtype=torch.int64))
         _ = statistics.Q
     for sums in (statistics.G[-1, :3], statistics.Q[:3, 0], torch.tensor([statistics.trace / width])):
-        assert (sums.double() - before - 300).abs().max() <= TOGETHER
+        assert (sums.double() - before - 300).abs().max() <= FEW_ROWS
     assert statistics.samples == before + 300
 
 

@@ -105,7 +105,7 @@ def test_an_interrupt_during_the_update_with_a_few_samples_comes_after_it(monkey
 
 
 def test_an_interrupted_prediction_does_not_count_waiting_samples_twice(monkeypatch):
-    monkeypatch.setattr(statistics, "NO_COPY_WIDTH", WIDE)
+    monkeypatch.setattr(statistics, "WIDE_LAYER", WIDE)
     learner, whole = (learned().learn(*task(3, first=50)) for _ in range(2))
     with monkeypatch.context() as patch:
         send_interrupt(patch, statistics, "_with_gram")
@@ -233,7 +233,7 @@ CHANGES = {
 @pytest.mark.parametrize("name", ["_with_gram", "_with_class_sums", "add_triangle"])
 @pytest.mark.parametrize("call", range(1, 8))
 def test_after_an_error_in_a_change_a_learner_is_unchanged_or_refuses_to_be_used(change, name, call, monkeypatch):
-    monkeypatch.setattr(statistics, "NO_COPY_WIDTH", WIDE)
+    monkeypatch.setattr(statistics, "WIDE_LAYER", WIDE)
     learner, whole = (learned().learn(*task(300, first=6)) for _ in range(2))
     before = learner.scores(task(90)[0])
     with monkeypatch.context() as patch:
