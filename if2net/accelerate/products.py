@@ -64,7 +64,7 @@ class Halves:
 
     def gram(self, rows: slice) -> Tensor:
         """Return these rows of MᵀM up to the end of the diagonal, so that G = unitᵀ ∘ gram ∘ unit."""
-        width = _aligned(rows.stop)
+        width = aligned(rows.stop)
         pairs = ((_left(piece[:, rows.start : width], 0).T, _right(piece[:, :width], 0)) for piece in self.pieces)
         return _sum_of_products(pairs)[: rows.stop - rows.start, : rows.stop]
 
@@ -112,7 +112,8 @@ def _size(matrix: Tensor, dim: int) -> Tensor:
     return (largest.view(torch.int32) & EXPONENT).view(torch.float32).clamp(min=SMALLEST)
 
 
-def _aligned(size: int) -> int:
+def aligned(size: int) -> int:
+    """Round a size up to a multiple of 16."""
     return size + -size % ALIGNED
 
 
@@ -124,7 +125,7 @@ def _stacked(part: Tensor, unit: Tensor, inner: int) -> Tensor:
     padding of the other dimension is not initialised: its products are cut off.
     """
     rows, columns = part.shape
-    shape = [_aligned(rows), _aligned(columns)]
+    shape = [aligned(rows), aligned(columns)]
     padded = shape[inner] > part.shape[inner]
     scaled = part.new_zeros(shape) if padded else part.new_empty(shape)
     torch.div(part, unit, out=scaled[:rows, :columns])

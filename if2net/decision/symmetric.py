@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 
 from if2net import blas
-from if2net.accelerate.products import Halves
+from if2net.accelerate.products import Halves, aligned
 
 BLOCK = 512
 # Tensor cores are only busy with large blocks.
 BLOCK_OF_HALVES = 1024
 # This many rows stay in the cache while they are read twice or converted.
 IN_CACHE = 128
-ALIGNED = 16
 
 
 def block_rows(width: int, block: int = BLOCK) -> Iterator[slice]:
@@ -129,7 +128,7 @@ def cholesky(G: Tensor, alpha: float, dtype: torch.dtype) -> Tensor | None:
 
     L is padded with the identity to a multiple of 16: products are slower where rows begin at odd addresses.
     """
-    size = len(G) + -len(G) % ALIGNED
+    size = aligned(len(G))
     L = torch.empty(size, size, dtype=dtype, device=G.device)
     for rows in block_rows(len(G)):
         L[rows, : rows.stop] = G[rows, : rows.stop]
