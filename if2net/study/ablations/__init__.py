@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from if2net.study.ablations import ingredients, rademacher, stability, table_blocks, table_init, table_layers, tsne
-from if2net.study.ablations.cells import Ablation, Measurements, carry_out, write_ablation
+from if2net.study.ablations.ablation import Ablation, Measurements, carry_out, write_ablation
 
 ABLATIONS: dict[str, Ablation] = {
     module.ABLATION.name: module.ABLATION

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 from if2net.config import Config
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements, first_of_each_class
+from if2net.study.ablations.ablation import Ablation, Bench, Entry, Measurements, first_of_each_class
 from if2net.study.ablations.readings import follow
 from if2net.study.bench.display import markdown
 from if2net.study.data import Task

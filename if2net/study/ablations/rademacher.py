@@ -6,8 +6,8 @@ from statistics import fmean
 
 import numpy as np
 
+from if2net.study.ablations.ablation import Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.cases import CASES, Sizes, new_case
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.readings import REPRESENTATIONS
 from if2net.study.bench.display import markdown
 from if2net.study.methods import Method

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import fmean
 
-from if2net.study.ablations.cells import Entry
+from if2net.study.ablations.ablation import Entry
 from if2net.study.bench import metrics
 from if2net.study.bench.protocol import AMONG_ALL, PROTOCOLS, accuracies
 from if2net.study.data import Task

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from if2net.config import Config
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.ablation import Ablation, Bench, Entry, Measurements
 from if2net.study.bench import metrics
 from if2net.study.bench.display import markdown
 from if2net.study.bench.protocol import at_once

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from if2net.config import Config
-from if2net.study.ablations.cells import BESIDE, Ablation, Bench, Entry, Measurements
+from if2net.study.ablations.ablation import BESIDE, Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.readings import REPRESENTATIONS, follow, readings_of
 from if2net.study.bench.display import markdown
 from if2net.study.bench.paper import paper_figures

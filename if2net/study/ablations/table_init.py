@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from if2net.config import Config
+from if2net.study.ablations.ablation import Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.cases import BEST_GRADIENT
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.readings import LABELS, READINGS, label
 from if2net.study.bench.display import markdown
 from if2net.study.bench.paper import paper_figures

@@ -11,8 +11,8 @@ from torch import Tensor, UntypedStorage
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from if2net.study.ablations.ablation import BESIDE, Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.cases import CASES, Sizes, new_case
-from if2net.study.ablations.cells import BESIDE, Ablation, Bench, Entry, Measurements
 from if2net.study.ablations.readings import READINGS, REPRESENTATIONS, follow, measured
 from if2net.study.bench.display import markdown
 from if2net.study.bench.paper import paper_figures

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from if2net.learner import IF2Net
-from if2net.study.ablations.cells import Ablation, Bench, Entry, Measurements, first_of_each_class
+from if2net.study.ablations.ablation import Ablation, Bench, Entry, Measurements, first_of_each_class
 from if2net.study.ablations.readings import REPRESENTATIONS
 from if2net.study.bench.display import markdown
 from if2net.study.data import Task

@@ -16,8 +16,8 @@ from if2net.study.ablations import (
     table_layers,
     tsne,
 )
+from if2net.study.ablations.ablation import Bench
 from if2net.study.ablations.cases import Sizes
-from if2net.study.ablations.cells import Bench
 from if2net.study.bench.loading import Loader
 from if2net.study.data import load_dataset, parse_scenario
 

@@ -5,7 +5,7 @@ import pytest
 
 from if2net.config import Config
 from if2net.study.ablations import ABLATIONS, ingredients, stability
-from if2net.study.ablations.cells import Measurement, Measurements
+from if2net.study.ablations.ablation import Measurement, Measurements
 from if2net.study.methods.if2net import IF2NetMethod
 
 CELLS = [("analytic", 5), ("analytic", 50), ("gradient", 5), ("gradient", 50)]

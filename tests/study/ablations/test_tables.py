@@ -1,7 +1,7 @@
 import pytest
 
 from if2net.study.ablations import ABLATIONS, table_init
-from if2net.study.ablations.cells import Summary
+from if2net.study.ablations.ablation import Summary
 from if2net.study.ablations.readings import LABELS
 from if2net.study.ablations.table_layers import PeakMemory, memory_of
 from if2net.study.bench.paper import paper_figures

@@ -5,7 +5,7 @@ import pytest
 
 from if2net.errors import ConfigurationError
 from if2net.study.ablations import ABLATIONS, Ablation, Measurements, carry_out, write_ablation
-from if2net.study.ablations.cells import Entry, Measurement, Spread
+from if2net.study.ablations.ablation import Entry, Measurement, Spread
 from if2net.study.bench.loading import Loader
 from if2net.study.report.charts import Line, line_chart
 
@@ -79,10 +79,10 @@ def test_the_results_have_the_environment_and_the_spread_over_the_seeds(ablation
     assert Measurements.read(tmp_path / "results.json") == results
 
 
-def test_cells_that_are_measured_in_another_environment_name_their_own(ablation, tmp_path, monkeypatch):
-    monkeypatch.setattr("if2net.study.ablations.cells.environment", lambda device: {"commit": "1234abcd"})
+def test_ablation_that_are_measured_in_another_environment_name_their_own(ablation, tmp_path, monkeypatch):
+    monkeypatch.setattr("if2net.study.ablations.ablation.environment", lambda device: {"commit": "1234abcd"})
     killed(ablation, tmp_path)
-    monkeypatch.setattr("if2net.study.ablations.cells.environment", lambda device: {"commit": "5678abcd"})
+    monkeypatch.setattr("if2net.study.ablations.ablation.environment", lambda device: {"commit": "5678abcd"})
     results = carry_out(ablation, tmp_path, Loader(), seeds=[0])
     commits = {run.cell: run.environment["commit"] for run in results.runs}
     assert commits == {"a": "1234abcd", "b": "5678abcd", "c": "5678abcd"}

@@ -1,4 +1,4 @@
-"""The parts that all ablations share: cells, each measured once per seed, and their results."""
+"""An ablation: its cells, each measured once per seed, and their results."""
 
 from __future__ import annotations
 
