@@ -79,7 +79,7 @@ class InnateConfig:
             )
 
     def layer_shapes(self, inputs: int) -> list[tuple[int, int]]:
-        """Return nothing: there are no random layers."""
+        """Return nothing: there are no random layers. Only encoders with a tweak are asked, and this one has none."""
         return []
 
     def tensor_specs(self, inputs: int, dtype: torch.dtype) -> TensorSpecs:

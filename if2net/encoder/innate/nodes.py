@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-# The mean of relu(x) for x of mean 0 and variance 1, which the features have on drawings. Without it, one direction
-# would dominate G, and with it the rounding.
+# The mean of relu(x) for a normal x of mean 0 and variance 1, which Wv nearly is on drawings. If it were not
+# subtracted, one direction would dominate G, and therefore the rounding.
 MEAN = 1 / math.sqrt(2 * math.pi)
 # All encoders have the same signs, so that learners which began apart can be merged.
 SEED = 0
@@ -55,7 +55,9 @@ class RandomNodes:
         """Return relu(Wv) − E relu for each row v of V. W is scaled so that Wv varies as much as v."""
         order = self.signs.shape[2]
         padded = pad(V, (0, order - self.features))
-        responses = [_turned(_turned(padded * first) * second) for first, second in self.signs.to(V.dtype)]
+        responses = [
+            _hadamard_product(_hadamard_product(padded * first) * second) for first, second in self.signs.to(V.dtype)
+        ]
         scale = math.sqrt(order * self.features)
         return torch.relu(torch.cat(responses, dim=1)[:, : self.width] / scale) - MEAN
 
@@ -69,7 +71,7 @@ def root(features: int) -> int:
     return 2 ** math.ceil(math.log2(max(features, 1)) / 2)
 
 
-def _turned(V: Tensor) -> Tensor:
+def _hadamard_product(V: Tensor) -> Tensor:
     """Return Hv for each row v, up to a fixed permutation."""
     side = math.isqrt(V.shape[1])
     H = _hadamard(side).to(V)

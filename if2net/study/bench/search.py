@@ -192,8 +192,8 @@ def _rungs(values: list[Any]) -> list[str]:
         return values
     start, factor = values
     ladder = [start * factor**power for power in range(-RUNGS, RUNGS + 1)]
-    rounded = [max(1, round(rung)) if isinstance(start, int) else float(f"{rung:.3g}") for rung in ladder]
-    return [str(value) for value in dict.fromkeys(rounded)]
+    rungs = [max(1, round(rung)) if isinstance(start, int) else float(f"{rung:.3g}") for rung in ladder]
+    return [str(value) for value in dict.fromkeys(rungs)]
 
 
 def _steps(axis: list[str], values: list[Any], one: str, other: str) -> int:
