@@ -186,7 +186,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         return self
 
     def forget_class(self, name: Any) -> IF2NetClassifier:
-        """Remove a class without its samples: its name, its number of samples, their mean and its answers.
+        """Remove a class without giving its samples.
+
+        Its name, its number of samples, their mean and its column of β are removed.
 
         The scatter of its samples around their mean stays in the statistics, as part of the scatter of all samples.
         To leave no trace of them but the frozen encoder, give the samples to `forget`.

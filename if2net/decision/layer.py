@@ -170,7 +170,7 @@ class DecisionLayer(ABC):
         """Return tr(P)/S, the share of directions that nothing learned so far uses."""
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the statistics by name, of G one triangle."""
+        """Yield the statistics by name; of G, only one triangle."""
         for name, part in (("total", self.total), ("held", self.held)):
             for key, tensor in part.tensors(name):
                 yield key, pack(tensor) if key.endswith(".G") else tensor

@@ -112,7 +112,7 @@ def _features(
 
 @contextmanager
 def workers(extractor: Extractor) -> Iterator[ThreadPoolExecutor]:
-    """Give a pool with one thread per core. Work that has not begun is cancelled when the block ends.
+    """Yield a pool with one thread per core. Work that has not begun is cancelled when the block ends.
 
     Each thread computes alone, because one image is too small to share among cores. The limit holds for these threads
     only: the number of threads that torch uses elsewhere in the process stays as it is.
@@ -147,7 +147,7 @@ def _finite(row: np.ndarray, image: Any, backbone: str) -> np.ndarray | str:
 def _results(
     paths: Sequence[Path], extractor: Extractor, cache: FeatureCache, pool: ThreadPoolExecutor
 ) -> Generator[list[Result], None, None]:
-    """Give all results, chunk by chunk in random order, so that processes with the same images share the work."""
+    """Yield all results, chunk by chunk in random order, so that processes with the same images share the work."""
     size = max(IMAGES_PER_WORKER, 2 * extractor.batch_size) * _threads(extractor)
     chunks = [range(len(paths))[start : start + size] for start in range(0, len(paths), size)]
     random.Random().shuffle(chunks)
@@ -172,7 +172,7 @@ def _results(
 def _computed(
     batches: list[dict[bytes, Path]], extractor: Extractor, cache: FeatureCache, pool: ThreadPoolExecutor
 ) -> Iterator[tuple[bytes, np.ndarray | str]]:
-    """Give the result of each image as soon as its batch is computed, and add its features to the cache.
+    """Yield the result of each image as soon as its batch is computed, and add its features to the cache.
 
     The features of all batches that have begun are added, even if an error comes before the end.
     """

@@ -22,7 +22,7 @@ class Connection(HttpToolsProtocol):
     Attributes
     ----------
     seconds : float
-        For a head to arrive. The time for a body begins after it.
+        The time for a head to arrive. That for a body begins after it.
     """
 
     seconds: float

@@ -36,7 +36,7 @@ class RecentSamples:
         return ids
 
     def _drop_old(self) -> None:
-        """Drop samples that are too old, and the oldest of too many."""
+        """Drop samples that are too old, and the oldest ones if there are too many."""
         oldest = time.monotonic() - self.seconds
         while self._rows and (len(self._rows) > self.most or next(iter(self._rows.values()))[0] < oldest):
             self._rows.popitem(last=False)

@@ -71,7 +71,7 @@ def run(path: Path, settings: Settings, show: Callable[[str], None]) -> None:
 def _prepared(
     path: Path, settings: Settings, show: Callable[[str], None]
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
-    """Load the model and give a server that can run, with its socket and address."""
+    """Load the model, and yield a server that can run, with its socket and address."""
     service = Service(path, settings)
     with ExitStack() as stack:
         bound = stack.enter_context(_bound(settings))
