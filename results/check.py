@@ -163,20 +163,25 @@ def files_are_whole() -> Checked:
 
 
 def environments_are_recorded() -> Checked:
-    """Check that all files name a date and a commit: the one that ran, or in older files the one that added them."""
+    """Check that all files name a date, a commit and a processor, or that they are older and say what is not known."""
     for path in sorted([*HERE.rglob("*.json"), *(ROOT / "benchmarks").glob("*.json")]):
         written = json.loads(path.read_text())
         known = written.get("environments", [written.get("environment", written)])
-        yield all(map(is_recorded, known)), f"{path.relative_to(ROOT)} does not name the date and the commit."
+        named = all(map(is_recorded, known))
+        yield named, f"{path.relative_to(ROOT)} does not name the date, the commit and the processor."
     for path in sorted(HERE.rglob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         known = [row["environment"] for row in rows if "arguments" in row]
         named = "arguments" in rows[0] and all(map(is_recorded, known))
-        yield named, f"{path.relative_to(ROOT)} does not name the date and the commit."
+        yield named, f"{path.relative_to(ROOT)} does not name the date, the commit and the processor."
 
 
 def is_recorded(environment: dict[str, Any]) -> bool:
-    return bool(environment.get("date") and (environment.get("commit") or environment.get("added_by")))
+    """Return whether date, commit and processor are known. With `added_by`, commit and processor can be null."""
+    older = bool(environment.get("added_by"))
+    commit = environment.get("commit") or older
+    processor = environment.get("processor") or (older and "processor" in environment)
+    return bool(environment.get("date") and commit and processor)
 
 
 def the_paper_is_complete() -> Checked:

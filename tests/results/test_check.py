@@ -205,12 +205,22 @@ CHANGES = [
     (
         "results/eft-groups/results.json",
         in_json("environments", 0, "commit", value=lambda commit: ""),
-        "results/eft-groups/results.json does not name the date and the commit",
+        "results/eft-groups/results.json does not name the date, the commit and the processor",
+    ),
+    (
+        "results/search/earlier/images-if2net.json",
+        in_json("environment", "processor"),
+        "results/search/earlier/images-if2net.json does not name the date, the commit and the processor",
+    ),
+    (
+        "results/search/digits-ncm.json",
+        in_json("environment", "processor", value=lambda processor: None),
+        "results/search/digits-ncm.json does not name the date, the commit and the processor",
     ),
     (
         "results/innate/small.jsonl",
         lambda text: text.partition("\n")[2],
-        "results/innate/small.jsonl does not name the date and the commit",
+        "results/innate/small.jsonl does not name the date, the commit and the processor",
     ),
     ("results/innate/repeat.jsonl", in_text('["8a9', '["7a9'), "docs/innate.md: repeated trainings differ"),
     ("docs/innate.md", in_text("\n## ", "\nIt reaches 99.99 %.\n\n## "), "docs/innate.md quotes 99.99"),
