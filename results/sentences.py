@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 REPLAY = ("gem", "fs-dgpm", "bic", "ari", "rps-net", "logd", "il2m")
 MNIST, FASHION = "table-mnist/mnist-agnostic", "table-mnist/fashion-mnist-agnostic"
-EARLIER = "table-mnist-earlier/mnist-agnostic"
+EARLIER, EARLIER_FASHION = "table-mnist-earlier/mnist-agnostic", "table-mnist-earlier/fashion-mnist-agnostic"
 
 
 @cache
@@ -219,6 +219,31 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("The classes of a task explain {:.0f} % of the variance", (100 * by_class.share_of_pairs(),)),
             ("{:.1f} against {:.1f} on MNIST and {:.1f} against {:.1f} on FashionMNIST", held_back),
         ],
+        "docs/guides/comparing": [
+            (
+                "There are {} files with such a commit in `results/` and `benchmarks/`. One of them has {} of the {} "
+                "methods",
+                [files_with_uncommitted_code(), *uncommitted(FASHION)],
+            ),
+            *(
+                (
+                    template,
+                    [*(results(folder).settings["logd"][key] for key in ("rate", "epochs")), *spread(folder, "logd")],
+                )
+                for template, folder in (
+                    ("With a rate of {} and {} epochs LOGD had {:.2f} ± {:.2f}", EARLIER_FASHION),
+                    ("with {} and {} epochs it has {:.2f} ± {:.2f}", FASHION),
+                )
+            ),
+            (
+                "{:.2f} % against {:.2f} % on held-back training data",
+                [
+                    tried("search/fashion-mnist-logd", rate=rate, epochs=epochs)
+                    for rate, epochs in (("0.02", "6"), ("0.01", "2"))
+                ],
+            ),
+            ("on MNIST, IF2Net had {:.2f} and OWM {:.2f} before", acc(EARLIER, "if2net", "owm")),
+        ],
         "docs/comparison": [
             ("All {} methods that the paper compares", (len(METHODS) - 8,)),  # without 3 of ours and 5 peers
             ("IF2Net has {:.2f} ± {:.2f}, `joint` {:.2f} ± {:.2f}", spread(MNIST, "if2net", "joint")),
@@ -231,7 +256,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("`joint` has {:.2f}; the best with exemplars is BiC, {:.2f}", acc(FASHION, "joint", "bic")),
             (
                 "RPS-Net {:.2f}, ACIL {:.2f} and `if2net-gradient` {:.2f}",
-                acc("table-mnist-earlier/fashion-mnist-agnostic", "rps-net", "acil", "if2net-gradient"),
+                acc(EARLIER_FASHION, "rps-net", "acil", "if2net-gradient"),
             ),
             ("are {:.0f} to {:.0f} points behind", extremes(behind)),
             (
@@ -292,11 +317,39 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
                 "OWM learns one of the five orders badly ({:.2f})",
                 (min(100 * run.acc for run in results(FASHION).of("owm")),),
             ),
+            ("On FashionMNIST, {} of the {} methods are a day older", uncommitted(FASHION)),
+            ("FashionMNIST, with a rate of {}, this was seen on a CPU only", (rate_of_logd(FASHION),)),
+            (
+                "made on the H200, has a rate of {}, and no file says whether {} diverges there",
+                [rate_of_logd(folder) for folder in (EARLIER_FASHION, FASHION)],
+            ),
+            ("on a CPU, with torch {} instead of {}", [torch_of(method) for method in ("logd", "owm")]),
             ("which moved its MNIST row by {:.1f} points", (-fmean(leads(MNIST, "fs-dgpm", "fs-dgpm", EARLIER)),)),
             ("on none of MNIST, where it has {:.2f} ± {:.2f}", spread("logd/mnist", "logd")),
             ("(`follow` {})", (hyperparameters.space("if2net")[0]["follow"][0],)),
         ],
     }
+
+
+def uncommitted(folder: str) -> list[int]:
+    """Return the number of methods whose commit had uncommitted changes, and the number of all methods."""
+    commits = {run.method: str(run.environment["commit"]) for run in results(folder).runs}
+    return [sum(commit.endswith("-dirty") for commit in commits.values()), len(commits)]
+
+
+def files_with_uncommitted_code() -> int:
+    """Return the number of files with results or speeds of which some ran from a commit with uncommitted changes."""
+    files = [path for folder in ("results", "benchmarks") for path in (ROOT / folder).rglob("*.json")]
+    return sum('-dirty"' in path.read_text() for path in files)
+
+
+def rate_of_logd(folder: str) -> float:
+    return results(folder).settings["logd"]["rate"]
+
+
+def torch_of(method: str) -> str:
+    """Return the version of torch of a method on FashionMNIST, without its build."""
+    return str(results(FASHION).of(method)[0].environment["torch"]).partition("+")[0]
 
 
 def mixed(data: str) -> list[float]:
