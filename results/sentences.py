@@ -24,6 +24,7 @@ from if2net.study.methods import METHODS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+CORRECTED = "factor in float32, corrected"
 REPLAY = ("gem", "fs-dgpm", "bic", "ari", "rps-net", "logd", "il2m")
 MNIST, FASHION = "table-mnist/mnist-agnostic", "table-mnist/fashion-mnist-agnostic"
 EARLIER, EARLIER_FASHION = "table-mnist-earlier/mnist-agnostic", "table-mnist-earlier/fashion-mnist-agnostic"
@@ -219,6 +220,27 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("The classes of a task explain {:.0f} % of the variance", (100 * by_class.share_of_pairs(),)),
             ("{:.1f} against {:.1f} on MNIST and {:.1f} against {:.1f} on FashionMNIST", held_back),
         ],
+        "docs/benchmarks": [
+            ("Its γ is fixed at 0.1", ()),
+            ("have 90, 6, 2, 1 and 1 % of the samples", ()),
+            ("learns {:.2f} million samples", (content("benchmarks/gpu.json")["samples"] / 1e6,)),
+            ("are {:.1f} times as fast as plain ones on task 1, and {:.1f} times on task 2", recorded_steps()),
+        ],
+        "docs/speed": [
+            (
+                "{:.2f} of its time at 10,000 features and {:.2f} at 4,096, where G and Q are in float32",
+                [share_of_time("accuracy", width, "float32", "factor in float32") for width in ("10000", "4096")],
+            ),
+            (
+                "it takes {:.2f} of the time of a float64 factor at 10,000 features and {:.2f} of it at 4,096",
+                [share_of_time("accuracy", width, "float64", CORRECTED) for width in ("10000", "4096")],
+            ),
+            (
+                "On an AMD processor it took {:.2f} at 4,096",
+                (share_of_time("accuracy-amd", "4096", "float64", CORRECTED),),
+            ),
+            ("99.9 % equal predictions hold", ()),
+        ],
         "docs/guides/comparing": [
             (
                 "There are {} files with such a commit in `results/` and `benchmarks/`. One of them has {} of the {} "
@@ -341,6 +363,17 @@ def files_with_uncommitted_code() -> int:
     """Return the number of files with results or speeds of which some ran from a commit with uncommitted changes."""
     files = [path for folder in ("results", "benchmarks") for path in (ROOT / folder).rglob("*.json")]
     return sum('-dirty"' in path.read_text() for path in files)
+
+
+def recorded_steps() -> list[float]:
+    """Return how many times as fast recorded steps are as plain ones, for each task."""
+    ways = content("benchmarks/training_steps.json")["methods"]["none"]
+    return [plain / own for plain, own in zip(*(ways[way]["seconds"] for way in ("plain", "recorded")), strict=True)]
+
+
+def share_of_time(file: str, width: str, statistics: str, way: str) -> float:
+    """Return the time of a way to β, divided by that of a factor in float64."""
+    return content(f"benchmarks/{file}.json")["share_of_the_time_of_a_float64_factor"][width][statistics][way]
 
 
 def rate_of_logd(folder: str) -> float:

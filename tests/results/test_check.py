@@ -229,9 +229,11 @@ CHANGES = [
 PAGES = (
     "README",
     "docs/algorithm",
+    "docs/benchmarks",
     "docs/comparison",
     "docs/faq",
     "docs/protocols",
+    "docs/speed",
     "docs/guides/comparing",
     "docs/guides/deployed",
 )
