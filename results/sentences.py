@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+import ablation_sentences
 import spread as by_class
 
 from if2net.decision.analytic import FEW, NEW_SHARE
@@ -220,6 +221,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ("The classes of a task explain {:.0f} % of the variance", (100 * by_class.share_of_pairs(),)),
             ("{:.1f} against {:.1f} on MNIST and {:.1f} against {:.1f} on FashionMNIST", held_back),
         ],
+        "docs/ablations": ablation_sentences.sentences(),
         "docs/benchmarks": [
             ("Its γ is fixed at 0.1", ()),
             ("have 90, 6, 2, 1 and 1 % of the samples", ()),

@@ -228,6 +228,7 @@ CHANGES = [
 ]
 PAGES = (
     "README",
+    "docs/ablations",
     "docs/algorithm",
     "docs/benchmarks",
     "docs/comparison",
