@@ -40,7 +40,7 @@ class _HalfChanged:
 
 
 class _Thread(threading.local):
-    """The locks that a fork of this thread holds, and the learners whose locks it could not get."""
+    """The locks that a fork of this thread takes, and the learners whose locks it does not have (yet)."""
 
     def __init__(self) -> None:
         self.held: list[threading.RLock] = []
@@ -66,20 +66,38 @@ def use_one_thread_in_a_child() -> None:
 
 
 def _hold() -> None:
-    """Take the locks, in the order in which merging takes them: a fork and a merge cannot block each other."""
+    """Take the locks, in the order in which merging takes them: a fork and a merge cannot block each other.
+
+    Python ignores Ctrl-C in this function, but stops it. Each lock is therefore noted before it is taken.
+    """
     learners = [learner for learner in sorted(_learners, key=id) if isinstance(learner._lock, RLOCK)]
-    changing = any(learner._lock._is_owned() for learner in learners)  # type: ignore[attr-defined]
-    for learner in learners:
+    others = [learner for learner in learners if not _is_owned(learner._lock)]
+    changing = len(others) < len(learners)
+    _thread.missed = others.copy()
+    for learner in others:
+        _thread.held.append(learner._lock)
         if learner._lock.acquire(blocking=not changing):
-            _thread.held.append(learner._lock)
-        else:
-            _thread.missed.append(learner)
+            _thread.missed.remove(learner)
 
 
 def _release() -> None:
+    try:
+        _release_held()
+    finally:
+        _release_held()  # the rest, after Ctrl-C
+    _thread.missed = []
+
+
+def _release_held() -> None:
     while _thread.held:
-        _thread.held.pop().release()
-    _thread.missed.clear()
+        if _is_owned(_thread.held[-1]):
+            _thread.held[-1].release()
+        _thread.held.pop()
+
+
+def _is_owned(lock: threading.RLock) -> bool:
+    """Return whether this thread has the lock."""
+    return lock._is_owned()  # type: ignore[attr-defined]
 
 
 def _start_child() -> None:

@@ -136,3 +136,27 @@ def app(environment, start_response):
     finally:
         server.terminate()
         server.wait(timeout=60)
+
+
+def test_ctrl_c_during_a_fork_leaves_no_lock_taken():
+    """A lock that stays taken would let every other thread wait for ever."""
+    program = f"""{MODEL}
+import contextlib, random, signal
+sys.unraisablehook = lambda error: None  # Python reports a Ctrl-C that it ignores
+signal.signal(signal.SIGALRM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+moments, parent = random.Random(0), os.getpid()
+for _ in range(400):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, moments.uniform(5e-6, 2e-4))
+        os.fork()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except KeyboardInterrupt:
+        pass
+    if os.getpid() != parent:
+        os._exit(0)
+    assert not net._lock._is_owned()
+    with contextlib.suppress(ChildProcessError):  # Ctrl-C came before the fork
+        os.wait()
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
