@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -21,18 +21,25 @@ Result = TypeVar("Result")
 
 @contextmanager
 def default_modes() -> Iterator[None]:
-    """Disable autocast, inference mode and the recording of gradients for a block.
+    """Disable autocast, inference mode, the recording of gradients and another default device for a block.
 
     Under autocast, a learner would add up rounded features, and samples that are forgotten without it would not be
     those that were learned. A tensor that is created in inference mode cannot be changed after it.
     """
     with (
+        _default_device(),
         torch.inference_mode(mode=False),
         torch.no_grad(),  # `inference_mode(False)` enables gradients
         torch.autocast("cpu", enabled=False),
         torch.autocast("cuda", enabled=False),
     ):
         yield
+
+
+def _default_device() -> AbstractContextManager[Any]:
+    """Return a block in which new tensors are on the CPU by default. It slows torch down, so it is used if needed."""
+    cpu = torch.device("cpu")
+    return nullcontext() if torch.get_default_device() == cpu else cpu
 
 
 def check_precision(device: torch.device) -> None:

@@ -13,6 +13,7 @@ MODES = {
     "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
     "inference mode": torch.inference_mode,
     "gradients": torch.enable_grad,
+    "another default device": lambda: torch.device("meta"),
 }
 
 
