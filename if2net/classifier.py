@@ -26,7 +26,7 @@ from if2net.learner import IF2Net
 from if2net.sparse_rows import is_sparse
 
 # Settings that are parameters of the classifier by their own names.
-_PARAMETERS = ("encoder", "width", "ridge", "class_weight", "dtype", "device")
+_PARAMETERS = ("encoder", "width", "ridge", "class_weight", "check_inputs", "dtype", "device")
 # The other settings, which `config` takes.
 _FURTHER = tuple(field.name for field in fields(Config) if field.name not in (*_PARAMETERS, "seed"))
 # Fits of one classifier wait for each other. scikit-learn allows no attribute for this before the first fit.
@@ -53,6 +53,9 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         The weight of the samples of each class; classes that are not in the dict have weight 1. "balanced": all
         classes weigh the same. It assumes that all classes spread alike around their means. `set_params` changes it
         for a learned model, too.
+    check_inputs : bool, default=True
+        Whether samples far larger than the first data are refused, and samples that were learned before lead to a
+        warning. `set_params` changes it for a learned model, too.
     dtype : {"float32", "float64"}, default="float32"
         The precision of the statistics.
     device : str, default="auto"
@@ -94,6 +97,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         *,
         ridge: float | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
+        check_inputs: bool = True,
         dtype: str = "float32",
         device: str = "auto",
         config: Mapping[str, Any] | None = None,
@@ -103,6 +107,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         self.width = width
         self.ridge = ridge
         self.class_weight = class_weight
+        self.check_inputs = check_inputs
         self.dtype = dtype
         self.device = device
         self.config = config
@@ -135,8 +140,8 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
     def set_params(self, **params: Any) -> IF2NetClassifier:
         """Set parameters; most take effect with `fit`.
 
-        `class_weight`, and `check_inputs` in `config`, take effect at once, also for a learned model. If a name or
-        one of these values is wrong, nothing changes.
+        `class_weight` and `check_inputs` take effect at once, also for a learned model. If a name or one of these
+        values is wrong, nothing changes.
         """
         BaseEstimator.set_params(copy.copy(self), **params)  # scikit-learn sets some before it finds a wrong name
         with uninterrupted():
@@ -521,14 +526,11 @@ def learner_of(model: Model) -> IF2Net:
 
 def _set_at_once(learner: IF2Net, params: Mapping[str, Any]) -> None:
     """Set the parameters that take effect without `fit`, all of them or, after an error, none."""
-    check_inputs = None
-    if isinstance(params.get("config", ()), Mapping | None):
-        check_inputs = (params["config"] or {}).get("check_inputs", True)
-        replace(learner.config, check_inputs=check_inputs)  # raises an error unless it is True or False
+    check_inputs = params.get("check_inputs", learner.check_inputs)
+    replace(learner.config, check_inputs=check_inputs)  # raises an error unless it is True or False
     if "class_weight" in params:
         learner.weigh_classes(_class_weight_text(params["class_weight"]))
-    if check_inputs is not None:
-        learner.check_inputs = check_inputs
+    learner.check_inputs = check_inputs
 
 
 def _class_weight_text(class_weight: Any) -> Any:

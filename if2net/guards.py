@@ -79,7 +79,7 @@ def _description(X: Tensor, encoder: Encoder, names: Sequence[str] | None, befor
         f"X is far outside the data that this learner knows: in the column{'s' * (len(far) > 1)} {columns}, values "
         f"are up to {float(largest[0]):,.3g} times as large as usual, the first in sample "
         f"{before + int(first.nonzero()[0]) + 1:,}. Use the units of the first data, and remove wrong samples. If X "
-        "is right, set check_inputs=False; for a classifier, set_params(config={'check_inputs': False})."
+        "is right, set check_inputs=False; for a classifier, set_params(check_inputs=False)."
     )
 
 

@@ -297,9 +297,9 @@ def test_clone_and_parameters_follow_scikit_learn(new_classifier, digits):
 @pytest.mark.parametrize(
     ("params", "sentence"),
     [
-        ({"class_weight": "balanced", "config": {"check_inputs": False}, "width": 9, "rigde": 1}, "rigde"),
-        ({"class_weight": "balanced", "config": {"check_inputs": "never"}, "width": 9}, "check_inputs"),
-        ({"class_weight": "balance", "config": {"check_inputs": False}, "width": 9}, "class_weight"),
+        ({"class_weight": "balanced", "check_inputs": False, "width": 9, "rigde": 1}, "rigde"),
+        ({"class_weight": "balanced", "check_inputs": "never", "width": 9}, "check_inputs"),
+        ({"class_weight": "balance", "check_inputs": False, "width": 9}, "class_weight"),
     ],
     ids=["name", "config", "class_weight"],
 )

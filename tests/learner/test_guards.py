@@ -1,13 +1,14 @@
 """Batches that are most likely a mistake: in other units, or learned before."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_wine
 
-from if2net import IF2Net, IF2NetClassifier, guards
+from if2net import IF2Net, IF2NetClassifier, guards, load
 from if2net.errors import RepeatedSamplesWarning, SuspectInputError
 
 
@@ -70,7 +71,7 @@ def test_check_inputs_lets_a_batch_in_for_new_and_for_existing_learners(net, hal
     X, y = halves[1]
     net.check_inputs = False
     net.learn(1e4 * X, y)
-    classifier = IF2NetClassifier(device="cpu", random_state=0, width=60, config={"check_inputs": False})
+    classifier = IF2NetClassifier(device="cpu", random_state=0, width=60, check_inputs=False)
     classifier.partial_fit(*halves[0]).partial_fit(1e4 * X, y)
     assert net.samples == classifier.learner_.samples == len(X) + len(halves[0][0])
 
@@ -78,11 +79,25 @@ def test_check_inputs_lets_a_batch_in_for_new_and_for_existing_learners(net, hal
 def test_set_params_switches_the_check_of_a_learned_classifier(halves):
     X, y = halves[1]
     classifier = IF2NetClassifier(device="cpu", random_state=0, width=60).partial_fit(*halves[0])
-    with pytest.raises(SuspectInputError, match=r"set_params\(config={'check_inputs': False}\)"):
+    with pytest.raises(SuspectInputError, match=r"set_params\(check_inputs=False\)"):
         classifier.partial_fit(1e4 * X, y)
-    classifier.set_params(config={"check_inputs": False}).partial_fit(1e4 * X, y)
+    classifier.set_params(check_inputs=False).partial_fit(1e4 * X, y)
     with pytest.raises(SuspectInputError):
-        classifier.set_params(config=None).partial_fit(1e4 * X, y)
+        classifier.set_params(check_inputs=True).partial_fit(1e4 * X, y)
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_switching_the_check_of_a_classifier_changes_no_other_setting(halves, tmp_path, loaded):
+    settings = {"activation": "tanh", "holdout": 0.2}
+    classifier = IF2NetClassifier(device="cpu", random_state=0, width=60, config=settings).fit(*halves[0])
+    if loaded:
+        classifier.save(tmp_path / "model.if2")
+        classifier = load(tmp_path / "model.if2", device="cpu")
+    before, config = classifier.get_params(), classifier.learner_.config
+    classifier.set_params(check_inputs=False)
+    assert classifier.get_params() == before | {"check_inputs": False}
+    assert classifier.learner_.config == replace(config, check_inputs=False)
+    assert before["config"] == settings
 
 
 def test_a_saved_learner_and_a_fork_refuse_the_same_batches(net, halves, tmp_path):
