@@ -11,13 +11,13 @@ from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from if2net.commands.answer import drop, printable, with_output_options
 from if2net.commands.evaluate import evaluate
 from if2net.commands.export import export
 from if2net.commands.forget import forget
 from if2net.commands.fork import fork
+from if2net.commands.help import Command, Group
 from if2net.commands.info import info
 from if2net.commands.innate import innate
 from if2net.commands.learn import learn
@@ -70,12 +70,14 @@ KEPT = {
     "learn": UNCHANGED,
     "rename": UNCHANGED,
     "forget": UNCHANGED,
+    "undo": UNCHANGED,
+    "merge-models": UNCHANGED,
 }
 # Parts of the messages of PyTorch, which raises a RuntimeError: of the CPU, and of a GPU.
 OUT_OF_MEMORY = ("can't allocate memory", "out of memory")
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The group of all commands: Ctrl-C, missing packages, full disks and the like end a command with a sentence."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
@@ -176,7 +178,7 @@ def options(
 for panel, commands in PANELS.items():
     for command in commands:
         example = f"Example: {EXAMPLES[command]}" if command in EXAMPLES else None
-        app.command(rich_help_panel=panel, epilog=example)(with_output_options(command))
+        app.command(cls=Command, rich_help_panel=panel, epilog=example)(with_output_options(command))
 # A group of its own: it rebuilds a part of the product, changes no model, and is not part of the study.
 app.add_typer(innate, rich_help_panel="The innate encoder")
 

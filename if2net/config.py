@@ -120,8 +120,7 @@ class Config:
             )
         if not self.alpha > 0 or self.mu < 0 or self.fisher < 0:
             raise ConfigurationError("alpha must be positive, and mu and fisher must not be negative.")
-        if not 0 <= self.seed <= LARGEST_SEED:
-            raise ConfigurationError(f"The seed must be between 0 and {LARGEST_SEED:,}, not {self.seed}.")
+        check_seed(self.seed)
 
     def _check_kinds(self) -> None:
         """Raise an error where a value has the wrong type, such as width=2.5."""
@@ -247,6 +246,12 @@ class Config:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain Python values, for JSON."""
         return {name: value.item() if hasattr(value, "item") else value for name, value in asdict(self).items()}
+
+
+def check_seed(seed: int) -> None:
+    """Raise an error if random numbers cannot be drawn from this seed."""
+    if not 0 <= seed <= LARGEST_SEED:
+        raise ConfigurationError(f"The seed must be between 0 and {LARGEST_SEED:,}, not {seed}.")
 
 
 def _check_weighed(weighed: Iterable[Any], known: Sequence[Any]) -> None:

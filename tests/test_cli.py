@@ -64,6 +64,19 @@ def test_every_command_and_every_option_is_described(command):
         assert parameter.help, (name, parameter.name)
 
 
+@pytest.mark.parametrize("words", [[], ["learn"], ["run"], ["innate"], ["innate", "draw"]], ids=str)
+def test_flags_are_shown_without_a_type(words):
+    output = CliRunner().invoke(app, [*words, "--help"]).output
+    assert "--help" in output
+    assert "<bool>" not in output
+
+
+def test_ctrl_c_says_what_is_left_of_a_model_that_a_command_changes():
+    for name in map(command_name, PANELS["Your model"]):
+        if any("--no-wait" in parameter.opts for parameter in get_command(app).commands[name].params):
+            assert name in KEPT
+
+
 def test_every_command_can_answer_in_json_and_be_quiet():
     commands = get_command(app).commands
     every = [*(one for name, one in commands.items() if name != "innate"), *commands["innate"].commands.values()]

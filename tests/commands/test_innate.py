@@ -32,6 +32,13 @@ def test_draw_writes_the_same_sheet_for_the_same_seed(tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.parametrize("command", ["draw", "train"])
+def test_a_seed_that_is_too_large_is_refused(tmp_path, command):
+    error = innate(command, "--seed", 2**32, "--out", tmp_path / "out.png").exception
+    assert isinstance(error, ConfigurationError)
+    assert not list(tmp_path.iterdir())
+
+
 def test_draw_writes_only_png_files(tmp_path):
     assert isinstance(innate("draw", "--out", tmp_path / "model.if2").exception, OutputError)
     assert not list(tmp_path.iterdir())
