@@ -65,10 +65,20 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
     against the file before memory is taken, and nothing is returned unless the checksum matches.
     """
     source = Path(os.fsdecode(path))
+    if source.is_dir():
+        raise ModelFileError(f"{source} is a folder, not a model file; give an .if2 file.")
     if not source.is_file():
         raise ModelFileError(f"There is no model file at {source}; check the path.")
     with _explaining(source), open(source, "rb") as file:
         return _read(file, os.fstat(file.fileno()).st_size, source)
+
+
+def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the header of a model file without its tensors, which are neither read nor checked."""
+    source = Path(os.fsdecode(path))
+    with _explaining(source), open(source, "rb") as file:
+        metadata, *_ = _read_start(file, os.fstat(file.fileno()).st_size, source)
+        return _header(metadata)
 
 
 def read_bytes(content: bytes, name: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -92,6 +102,24 @@ def _explaining(source: Path | str) -> Iterator[None]:
 
 
 def _read(file: IO[bytes], size: int, source: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    metadata, entries, start = _read_start(file, size, source)
+    checksum = metadata["checksum"]
+    digest = hashlib.sha256(start.replace(_stored(checksum), _stored(_BLANK), 1))
+    tensors = {}
+    for name, (dtype, shape, bytes_) in _layout(entries, size - len(start)).items():
+        content = bytearray(bytes_)
+        file.readinto(content)  # type: ignore[attr-defined]  # after a short read the checksum differs
+        digest.update(content)
+        tensors[name] = (torch.frombuffer(content, dtype=dtype) if bytes_ else torch.empty(0, dtype=dtype)).reshape(
+            shape
+        )
+    if metadata.get("format") != str(FORMAT) or digest.hexdigest() != checksum:
+        raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
+    return tensors, _header(metadata)
+
+
+def _read_start(file: IO[bytes], size: int, source: Path | str) -> tuple[dict[str, str], dict[str, Any], bytes]:
+    """Return the metadata of a file in a format that can be read, the entries of its tensors, and these bytes."""
     length = file.read(8)
     header_bytes = int.from_bytes(length, "little")
     if not 0 < header_bytes <= size - 8:
@@ -107,22 +135,14 @@ def _read(file: IO[bytes], size: int, source: Path | str) -> tuple[dict[str, Ten
         raise ModelFileError(
             f"{source} was written in format {version}, and this version of if2net reads format {FORMAT}; {advice}."
         )
-    checksum = metadata["checksum"]
-    digest = hashlib.sha256(length + raw.replace(_stored(checksum), _stored(_BLANK), 1))
-    tensors = {}
-    for name, (dtype, shape, bytes_) in _layout(entries, size - 8 - header_bytes).items():
-        content = bytearray(bytes_)
-        file.readinto(content)  # type: ignore[attr-defined]  # after a short read the checksum differs
-        digest.update(content)
-        tensors[name] = (torch.frombuffer(content, dtype=dtype) if bytes_ else torch.empty(0, dtype=dtype)).reshape(
-            shape
-        )
-    if version is None or digest.hexdigest() != checksum:
-        raise ModelFileError(f"{source} is damaged: its checksum does not match. Use a backup copy.")
+    return metadata, entries, length + raw
+
+
+def _header(metadata: dict[str, str]) -> dict[str, Any]:
     header = json.loads(metadata["if2net"])
     if not isinstance(header, dict):
         raise ValueError("its header is not an object")
-    return tensors, header
+    return header
 
 
 def _layout(entries: dict[str, Any], data: int) -> dict[str, tuple[torch.dtype, list[int], int]]:

@@ -15,8 +15,8 @@ def info(
     from if2net import modelfile
     from if2net.learner import IF2Net
 
-    _, header = modelfile.read(model)
     net = IF2Net.load(model, device)
+    library = modelfile.read_header(model)["library"]
     assert net.encoder is not None
     assert net.decision is not None
     unused = None if net.predicts_only else net.free_share() if len(net.classes) else 1.0
@@ -24,7 +24,7 @@ def info(
     per_class = [(net.labels.known[column], int(counts[column])) for column in net.labels.sorted_columns]
     facts = {
         "model": f"{model}, {file_size(model)}, checksum ok",
-        "version": f"if2net {header['library']}, format {modelfile.FORMAT}",
+        "version": f"if2net {library}, format {modelfile.FORMAT}",
         "encoder": f"{net.config.encoder}, {net.encoder.inputs:,} features, {net.config.dtype}",
         "width": f"{net.encoder.width:,}",
         **(_backbone(net.backbone["text"], net.backbone["identity"]) if net.backbone else {}),
@@ -32,20 +32,23 @@ def info(
         "tasks": f"{net.tasks:,}",
         "unused": "unknown: this model only predicts"
         if unused is None
-        else f"{unused:.0%} of the width, left for samples unlike those learned so far",
+        else f"{100 * unused:.0f} % of the width, left for samples unlike those learned so far",
         "samples": f"{net.samples:,}",
-        "classes": f"{len(net.classes):,}",
     }
     nameless = net.decision.total.nameless
     if nameless:
-        facts["nameless"] = f"{counted(nameless, 'sample')} of forgotten classes, of which only their scatter is left"
-    lines = [f"{name:8} {value}" for name, value in facts.items()]
+        facts["forgotten"] = (
+            f"{counted(nameless, 'sample')} of classes that were forgotten without their samples; only their scatter "
+            "is left"
+        )
+    facts["classes"] = f"{len(net.classes):,}"
+    lines = [f"{name:9} {value}" for name, value in facts.items()]
     lines += [f"  {name}: {counted(count, 'sample')}" for name, count in per_class]
     values = {
         "samples_per_class": [count for _, count in per_class],
         "nameless": nameless,
         "bytes": model.stat().st_size,
-        "version": header["library"],
+        "version": library,
         "encoder": net.config.encoder,
         "features": net.encoder.inputs,
         "width": net.encoder.width,
@@ -64,4 +67,6 @@ def _backbone(text: str, identity: str) -> dict[str, str]:
     from if2net.images.backbones.registry import licence_of
 
     licence = licence_of(text)
-    return {"backbone": f"{text} ({identity[:8]})"} | ({"weights": f"licence: {licence}"} if licence else {})
+    return {"backbone": f"{text} ({identity[:8]})"} | (
+        {"licence": f"{licence} (weights of the backbone)"} if licence else {}
+    )

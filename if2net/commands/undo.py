@@ -31,7 +31,7 @@ def undo(
                 "because it could still hold forgotten samples. Use a backup copy, or learn the samples again."
             )
         net = IF2Net.load(kept, device)
-        identities = [modelfile.read(path)[1]["identity"] for path in (kept, model)]
+        identities = [modelfile.read_header(path)["identity"] for path in (kept, model)]
         if identities[0] not in (None, identities[1]):
             raise ModelFileError(
                 f"{kept} is not an earlier state of {model}, which another model has replaced; remove the former."

@@ -148,7 +148,7 @@ def test_probabilities_are_written_to_a_file_and_broken_images_are_named(model, 
 
 
 def test_info_names_the_backbone(model):
-    assert "backbone pixels,size=8 (" in if2net("info", model)
+    assert "backbone  pixels,size=8 (" in if2net("info", model)
 
 
 @pytest.mark.parametrize(
@@ -156,10 +156,10 @@ def test_info_names_the_backbone(model):
     [
         ("pixels,size=8", None),
         ("pixels,beside=innate", None),
-        ("efficientnet-lite0,pool=2", "weights  licence: Apache-2.0"),
-        ("pixels,beside=efficientnet-lite0", "weights  licence: Apache-2.0"),
+        ("efficientnet-lite0,pool=2", "licence   Apache-2.0 (weights of the backbone)"),
+        ("pixels,beside=efficientnet-lite0", "licence   Apache-2.0 (weights of the backbone)"),
         ("pixels,beside=efficientnet-lite0,beside=innate", None),
-        ("timm:resnet18", "weights  licence: that of their publisher"),
+        ("timm:resnet18", "licence   that of their publisher (weights of the backbone)"),
     ],
 )
 def test_info_names_the_licence_of_the_weights(backbone, line, model):
@@ -167,7 +167,7 @@ def test_info_names_the_licence_of_the_weights(backbone, line, model):
     net.backbone = {**net.backbone, "text": backbone}
     net.save(model)
     output = if2net("info", model).splitlines()
-    assert [one for one in output if one.startswith("weights")] == ([line] if line else [])
+    assert [one for one in output if one.startswith("licence")] == ([line] if line else [])
 
 
 def test_a_new_model_for_images_is_linear_unless_another_encoder_is_set(model, folder, tmp_path):
@@ -178,7 +178,7 @@ def test_a_new_model_for_images_is_linear_unless_another_encoder_is_set(model, f
 
 WRONG = {
     "empty folder": (["empty"], "has no sub-folders with images"),
-    "no sub-folders": (["unseen"], "has no sub-folders with images"),
+    "no sub-folders": (["unseen"], "holds images, but no sub-folders"),
     "no folder": (["unseen/red.png"], "is not a folder"),
     "absent": (["tomorow"], "There is no file or folder"),
     "table": (["table.csv"], "learned from images, through the backbone pixels,size=8"),
