@@ -12,6 +12,7 @@ import numpy as np
 
 # Intervals of equal width; in each, the probability of the winner is compared with the share of right predictions.
 BINS = 15
+CALIBRATION_ERROR = "the mean distance between the probability and the share of right predictions"
 # Wrong predictions that are kept, the surest first.
 KEPT = 60
 

@@ -13,9 +13,9 @@ def require(module: str, extra: str, need: str) -> Any:
 
     >>> require("no_such_module", "tables", "Reading tables needs it")
     Traceback (most recent call last):
-    if2net.errors.ConfigurationError: Reading tables needs it; install it with `pip install 'if2net[tables]'`.
+    if2net.errors.ConfigurationError: Reading tables needs it; run `pip install 'if2net[tables]'`.
     """
     try:
         return import_module(module)
     except ImportError as error:
-        raise ConfigurationError(f"{need}; install it with `pip install 'if2net[{extra}]'`.") from error
+        raise ConfigurationError(f"{need}; run `pip install 'if2net[{extra}]'`.") from error

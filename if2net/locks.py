@@ -43,7 +43,9 @@ def locked(path: str | os.PathLike[str], wait: bool = True) -> Iterator[None]:
             if not wait:
                 raise InUseError(f"{path} is in use by {_holder(lock)}; try again when that process has ended.")
             if not waiting:
-                logging.getLogger("if2net").warning("Waiting for %s, which uses %s.", _holder(lock), path)
+                logging.getLogger("if2net").warning(
+                    "Waiting for %s, which uses %s. Stop that process, or press Ctrl-C.", _holder(lock), path
+                )
                 waiting = True
             time.sleep(_POLL_SECONDS)
         with suppress(OSError):  # a full disk; the name is only for messages

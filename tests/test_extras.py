@@ -14,5 +14,5 @@ def test_an_installed_module_is_returned():
 
 def test_a_missing_package_is_an_error_that_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "json.decoder", None)
-    with pytest.raises(ConfigurationError, match=r"^This needs json; install it .*if2net\[tables\]'`\.$"):
+    with pytest.raises(ConfigurationError, match=r"^This needs json; run .*if2net\[tables\]'`\.$"):
         require("json.decoder", "tables", "This needs json")

@@ -32,6 +32,7 @@ def test_a_lock_that_another_process_holds_is_refused_or_waited_for(tmp_path, mo
             pass
         with locked(path):
             assert f"Waiting for process {process.pid} on " in reports[0]
+            assert "Stop that process, or press Ctrl-C" in reports[0]
     assert len(reports) == 1
     assert not os.listdir(tmp_path)
 

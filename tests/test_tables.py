@@ -298,7 +298,7 @@ BROKEN = {
     "cut.csv.gz": (gzip.compress(b"x,label\n1,a\n" * 1000)[:40], "cannot be read"),
     "cut.parquet": (b"PAR1 and no more", "cannot be read"),
     "cut.npz": (b"PK and no more", "cannot be read"),
-    "birds.txt": (b"x,label\n1,a\n", "is not a table or an image"),
+    "birds.txt": (b"x,label\n1,a\n", "is neither an image nor a table"),
     "X.npy": (b"", "Set `label` to the .npy file of the labels"),
 }
 

@@ -18,6 +18,7 @@ from if2net.commands.options import (
     LabelOption,
     ModelArgument,
     OwnBackboneOption,
+    check_order,
     check_output,
     load_to_predict,
 )
@@ -47,6 +48,7 @@ def evaluate(
     from if2net.commands.evaluation_page import COLUMNS, START, evaluation_page
     from if2net.evaluation import Evaluation
 
+    check_order(model, "evaluate")
     console = output.screen()
     if html is not None:
         check_output(html, START, [model, *samples], option="--html", force=force)
@@ -70,11 +72,13 @@ def evaluate(
 
 
 def _lines(evaluation: Evaluation) -> Iterator[str]:
+    from if2net.evaluation import CALIBRATION_ERROR
+
     low, high = (percent(bound) for bound in evaluation.accuracy_interval)
     yield f"accuracy           {percent(evaluation.accuracy)}, {evaluation.right:,} of {evaluation.samples:,} samples"
     yield f"                   {low} to {high} with 95 % confidence"
     yield f"balanced accuracy  {percent(evaluation.balanced_accuracy)}, the mean recall of the classes"
-    yield f"calibration error  {percent(evaluation.calibration_error)} of the winner's probability"
+    yield f"calibration error  {percent(evaluation.calibration_error)}, {CALIBRATION_ERROR}"
     for name in evaluation.unknown:
         yield f"{name!r} is not a class of the model; its samples count as wrong."
     tested = [one for one in evaluation.worst_first if one.recall is not None]

@@ -12,7 +12,7 @@ from string import Template
 from typing import Any
 
 from if2net.commands.answer import percent
-from if2net.evaluation import Evaluation, Mistake
+from if2net.evaluation import CALIBRATION_ERROR, Evaluation, Mistake
 from if2net.version import __version__
 
 # The beginning of a page, as a regular expression.
@@ -32,7 +32,7 @@ def evaluation_page(
     figures = {
         f"accuracy, {percent(low)} to {percent(high)} with 95 % confidence": evaluation.accuracy,
         "balanced accuracy: the mean recall of the classes": evaluation.balanced_accuracy,
-        "calibration error of the winner's probability": evaluation.calibration_error,
+        f"calibration error: {CALIBRATION_ERROR}": evaluation.calibration_error,
     }
     wrong, shown = evaluation.samples - evaluation.right, len(evaluation.mistakes)
     remarks = [f"{name!r} is not a class of the model; its samples count as wrong." for name in evaluation.unknown]

@@ -19,6 +19,7 @@ from if2net.commands.options import (
     OwnBackboneOption,
     WeightOption,
     changing,
+    check_order,
     known_classes,
     save_solved,
 )
@@ -49,6 +50,7 @@ def forget(
     """
     from if2net.learner import IF2Net
 
+    check_order(model, "forget")
     if bool(samples) == bool(classes):
         raise ConfigurationError("Give either the samples to forget, or classes with --class.")
     console = output.screen()
@@ -67,9 +69,9 @@ def forget(
     removed = [name for name in known if name not in left]
     # A class of one sample has no scatter, and without classes nothing stays.
     has_scatter = bool(classes) and net.samples > 0 and before - net.samples > len(removed)
-    left_over = ", all but their scatter around the means" if has_scatter else ""
+    stays = " Their scatter around the class mean stays; forgetting the samples instead of the class removes it, too."
     lines = [
-        f"Forgot {counted(before - net.samples, 'sample')}{left_over}.",
+        f"Forgot {counted(before - net.samples, 'sample')}.{stays if has_scatter else ''}",
         f"Removed classes: {', '.join(map(str, removed))}" if removed else "No class was removed.",
         f"{model} now has {contents(net)}.",
     ]

@@ -24,6 +24,7 @@ from if2net.commands.options import (
     NoWaitOption,
     WeightOption,
     changing,
+    check_order,
     save_solved,
 )
 from if2net.errors import ConfigurationError, InputError, RepeatedSamplesWarning, SuspectInputError
@@ -56,7 +57,12 @@ def learn(
     ] = None,
     device: DeviceOption = "auto",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Setting of a new model, as key=value. Can be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Setting of a new model, such as encoder=wide, width=2000 or class_weight=balanced; "
+            "docs/api/learning.md lists all. Can be repeated.",
+        ),
     ] = None,
     no_undo: NoUndoOption = False,
     output: Output = SENTENCES,
@@ -71,15 +77,16 @@ def learn(
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
     A process waits while another one changes MODEL.
     """
+    check_order(model, "learn")
     console = output.screen()
     if workers is not None and cluster is None:
         raise ConfigurationError("--workers needs --cluster. Choose a cluster, or leave --workers out.")
     if weight is not None and cluster is not None:
         raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
     from_images = are_images(samples, backbone=backbone, label=label, weight=weight)
-    start = time.perf_counter()
     with changing(model, no_wait):  # two processes that learn at once would lose the samples of one
         net = _open(model, seed, device, settings or [], from_images)
+        start = time.perf_counter()  # the import of torch takes seconds, too, and is not learning
         known, before = set(net.classes.tolist()), net.samples
         checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
         left_out: dict[Path, str] = {}
@@ -143,7 +150,7 @@ def _learn_images(
     if address is None:
         from if2net.images import learning
 
-        with progress("features", console) as show:
+        with progress("images", console) as show:
             return learning.learn_images(net, folders, backbone=backbone, device=device, show=show).left_out
     from if2net import cluster
 

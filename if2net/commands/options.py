@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from if2net.errors import ConfigurationError, InputError, NumericalError, OutputError, unknown
+from if2net.errors import ConfigurationError, InputError, ModelFileError, NumericalError, OutputError, unknown
 from if2net.files import check_writable
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Bytes at the beginning of a file that show its kind.
 LONGEST_START = 4096
+# The parameters that errors name and that are options of commands, too.
+PARAMETER = re.compile(r"`(label|weight|backbone|rows|read_only|host|port)`")
 TABLES = "Tables (.csv, .tsv, .parquet, .npz, .npy)"
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="Model file, such as birds.if2.")]
@@ -89,11 +91,25 @@ def begins_with(start: bytes, path: Path) -> bool:
         return re.match(start, file.read(LONGEST_START), re.DOTALL) is not None
 
 
+def check_order(model: Path, command: str) -> None:
+    """Raise an error if the model is a folder, which is most likely one of the samples."""
+    if model.is_dir():
+        raise InputError(f"{model} is a folder; the model comes first: if2net {command} MODEL SAMPLES.")
+
+
 def load_to_predict(path: Path, device: str) -> IF2Net:
     """Load a model, or raise an error if it has no classes: it is a fork, or has forgotten everything."""
     from if2net.learner import IF2Net
 
-    net = IF2Net.load(path, device)
+    try:
+        net = IF2Net.load(path, device)
+    except ModelFileError as error:
+        if path.suffix == ".onnx" and path.is_file():
+            raise ModelFileError(
+                f"{path} is not a model file; an exported .onnx file runs in an ONNX runtime, and this command takes "
+                "the .if2 file that it was exported from."
+            ) from error
+        raise
     if not len(net.classes):
         raise InputError(f"{path} has no classes; learn something first.")
     return net
@@ -134,7 +150,7 @@ def as_options(text: str) -> str:
     >>> as_options("Set `label` to choose another.")
     'Set --label to choose another.'
     """
-    return re.sub(r"`(label|weight)`", r"--\1", text)
+    return PARAMETER.sub(lambda name: f"--{name[1].replace('_', '-')}", text)
 
 
 def refuse(kind: str, **options: object) -> None:

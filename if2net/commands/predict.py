@@ -22,6 +22,7 @@ from if2net.commands.options import (
     ForceOption,
     ModelArgument,
     OwnBackboneOption,
+    check_order,
     check_output,
     load_to_predict,
 )
@@ -70,6 +71,7 @@ def predict(
     The columns are the file, the row (from 1; for tables only), the prediction and its probability, then those of the
     next classes with --top, and the probability of each class with --proba.
     """
+    check_order(model, "predict")
     if out is not None:
         check_output(out, rb'file,(row,)?prediction[,\n]|\{"file": ', [model, *samples], force=force)
     net = load_to_predict(model, device)
@@ -109,7 +111,7 @@ def _images(net: IF2Net, paths: Sequence[Path], backbone: str | None, device: st
     """Return all images that can be used. Their features are in the cache."""
     from if2net.images import learning
 
-    with progress("features", console) as show:
+    with progress("images", console) as show:
         images = learning.images_to_predict(net, paths, backbone, device, show)
         for _ in images:  # fills the cache first, because a progress bar would mix with the predictions on a screen
             pass

@@ -77,7 +77,7 @@ class ImageFolders:
     ) -> None:
         check_unseen(labels.values(), extractor.backbone)
         self.labels = labels
-        self.files = ImageFiles(list(labels), extractor, show, left_out or {})
+        self.files = ImageFiles(list(labels), extractor, show, {} if left_out is None else left_out)
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for paths, X in self.files:
@@ -169,10 +169,14 @@ def unknown_under(folder: Path) -> dict[Path, str]:
 def _classes_to_learn(folder: Path) -> dict[str, list[Path]]:
     """Return the images of each class, or raise an error if the folder cannot be learned."""
     if not folder.is_dir():
-        raise InputError(
-            f"{folder} is not a folder; give an existing one that has one sub-folder of images per class."
-        )
+        raise InputError(f"{folder} is not a folder; give a folder with one sub-folder of images per class.")
     classes = class_folders(folder)
+    if not classes and images_under(folder):
+        place = Path(os.path.abspath(folder))  # a path such as `.` has no name
+        raise InputError(
+            f"{folder} holds images, but no sub-folders. The sub-folders are the classes: give the folder above, "
+            f"{place.parent}, or a folder with the sub-folder {place.name} in it."
+        )
     if not classes:
         raise InputError(
             f"{folder} has no sub-folders with images; put the images of each class into a sub-folder of its own."

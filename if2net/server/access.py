@@ -48,7 +48,9 @@ class Gate:
         """Refuse names of other servers: another site can point its own name to the address of this machine."""
         name = _name_in(host)
         if name not in self.hosts and not _is_address(name):
-            raise Refusal(403, "The server is not known under this name; add it to the server's `allowed_hosts`.")
+            raise Refusal(
+                403, "The server is not known under this name; add it (--allowed-host; in Python, `allowed_hosts`)."
+            )
 
     def _check_origin(self, headers: Headers) -> None:
         """Refuse changes that a browser sends for a page of another server."""

@@ -72,7 +72,7 @@ def kind_of(path: Path) -> str:
     for ending, kind in FORMATS.items():
         if path.name.lower().endswith(ending):
             return kind
-    raise InputError(f"{path} is not a table or an image. Tables end in {', '.join(FORMATS)}.")
+    raise InputError(f"{path} is neither an image nor a table. Tables end in {', '.join(FORMATS)}.")
 
 
 def column_names(path: Path) -> list[str]:

@@ -8,7 +8,7 @@ from command_line import if2net, json_answer
 from sklearn.datasets import load_digits
 
 from if2net import load
-from if2net.errors import ConfigurationError, InputError, OutputError
+from if2net.errors import ConfigurationError, InputError, ModelFileError, OutputError
 from if2net.images.read import Framing, read_image
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -62,6 +62,13 @@ def test_a_model_of_images_becomes_a_graph_and_a_small_model(pictures, tmp_path,
     assert onnxruntime.InferenceSession(tmp_path / "colours.onnx").run(["label"], {"X": pixels})[0] == ["red"]
     if2net("export", model, tmp_path / "small.if2", "--predict-only", "--int8")
     assert if2net("predict", tmp_path / "small.if2", image).splitlines()[1].startswith(f"{image},red,")
+
+
+def test_a_graph_is_no_model_file(folder):
+    if2net("export", folder / "digits.if2", folder / "digits.onnx")
+    for command in ("predict", "evaluate"):
+        with pytest.raises(ModelFileError, match=r"digits\.onnx is not a model file; .* ONNX runtime"):
+            if2net(command, folder / "digits.onnx", folder / "digits.csv")
 
 
 @pytest.mark.parametrize(("name", "more"), [("x.onnx", []), ("x.if2", ["--predict-only"])])

@@ -83,6 +83,20 @@ def test_taking_back_is_told_in_words(folder):
     assert "has 4 classes from 720 samples" in output
 
 
+@pytest.mark.parametrize(("command", "reads"), [("undo", 2), ("info", 1)])
+def test_each_model_file_is_read_once(folder, monkeypatch, command, reads):
+    if2net("learn", folder / "low.if2", folder / "high.csv")
+    read, paths = modelfile.read, []
+
+    def count(path):
+        paths.append(path)
+        return read(path)
+
+    monkeypatch.setattr(modelfile, "read", count)
+    if2net(command, folder / "low.if2")
+    assert len(paths) == len(set(paths)) == reads
+
+
 def test_a_rename_is_taken_back(folder):
     before = (folder / "low.if2").read_bytes()
     names = [word for digit in range(4) for word in (digit, f"digit {digit}")]
@@ -210,7 +224,7 @@ def test_forgotten_samples_leave_the_model_that_never_learned_them(folder, monke
 
 
 def test_forgetting_without_samples_says_what_stays(folder):
-    assert "all but their scatter" in if2net("forget", folder / "both.if2", "--class", "4")
+    assert "Their scatter around the class mean stays" in if2net("forget", folder / "both.if2", "--class", "4")
     assert "scatter" not in if2net("forget", folder / "both.if2", folder / "low.csv")
 
 
@@ -225,7 +239,9 @@ def test_classes_are_forgotten_without_their_samples(folder):
     answer = answered("forget", folder / "both.if2", "--class", "4", "--class", "5")
     assert answer["removed_classes"] == [4, 5]
     assert answer["forgotten"] == 181 + 182
-    assert "nameless 363 samples of forgotten classes" in if2net("info", folder / "both.if2")
+    lines = if2net("info", folder / "both.if2").splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("classes "))
+    assert lines[place - 1].startswith("forgotten 363 samples of classes")
     described = answered("info", folder / "both.if2")
     assert (described["classes"], described["nameless"]) == ([0, 1, 2, 3, 6], 363)
     assert answered("info", folder / "low.if2")["nameless"] == 0

