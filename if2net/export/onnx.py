@@ -27,6 +27,7 @@ from if2net.images.backbones.onnx import OnnxBackbone
 from if2net.images.extractor import Extractor
 from if2net.images.model_backbone import extractor_for
 from if2net.learner import IF2Net
+from if2net.torch_modes import in_default_modes
 from if2net.version import __version__
 
 # An old version, which all runtimes in use can read.
@@ -36,6 +37,7 @@ OUTPUTS = ["label", "probabilities", "scores"]
 DOMAIN, FUNCTION = "if2net", "Backbone"
 
 
+@in_default_modes
 def to_onnx(model: Model, path: str | os.PathLike[str], *, backbone: str | Extractor | None = None) -> None:
     """Write a model as one ONNX graph, which needs neither if2net nor torch to predict.
 
@@ -150,7 +152,7 @@ def _traced(graph: _Graph, opset: int) -> bytes:
     """Return the graph in ONNX's format. torch's older exporter writes it; the newer one needs another package."""
     file: Any = io.BytesIO()
     example = graph.example()
-    with _Exportable(), torch.no_grad(), warnings.catch_warnings():
+    with _Exportable(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of deprecation, and that the sizes of maps become constants
         graph(example)  # fills the cache of `_matrix`; while it is traced, these steps would enter the graph
         try:
@@ -203,7 +205,7 @@ def _along_axes(
 @cache
 def _matrix(function: Callable[[Tensor, tuple[int, int]], Tensor], side: int, size: int) -> Tensor:
     """Return the matrix, size × side, by which a function of maps changes the length of one axis."""
-    return function(torch.eye(side)[None, None], (size, side))[0, 0]
+    return function(torch.eye(side, dtype=torch.float32)[None, None], (size, side))[0, 0]
 
 
 def _name_classes(onnx: Any, graph: Any, classes: np.ndarray) -> None:

@@ -1,13 +1,16 @@
 """An exported graph, run by onnxruntime, gives the predictions of the model."""
 
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import torch
 
 from if2net import IF2Net, IF2NetClassifier, learn_images
 from if2net.errors import ConfigurationError, InputError
 from if2net.export import to_onnx
+from if2net.export.onnx import _matrix
 from if2net.images.extractor import Extractor, load_extractor
 from if2net.images.read import read_image
 
@@ -58,6 +61,33 @@ def test_the_graph_equals_a_model_of_pictures(shape, flips, full, tmp_path):
     session = session_of(net, tmp_path / "pictures.onnx")
     assert_equal(session, net, X.reshape(30, *shape[:2], -1), X)
     assert f"from 0 to {full}" in session.get_modelmeta().custom_metadata_map["preprocessing"]
+
+
+@contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [lambda: torch.autocast("cpu", torch.bfloat16), torch.inference_mode, lambda: default_dtype(torch.bfloat16)],
+    ids=["autocast", "inference mode", "default type"],
+)
+def test_the_modes_of_the_caller_do_not_change_the_graph(mode, tmp_path):
+    random = np.random.default_rng(0)
+    X, y = random.integers(0, 17, (30, 10, 12)).astype(np.float32), np.repeat(["a", "b", "c"], 10)
+    net = IF2Net(ridge=0.01, device="cpu").learn(X, y)
+    _matrix.cache_clear()
+    with mode():
+        to_onnx(net, tmp_path / "under.onnx")
+    _matrix.cache_clear()
+    assert_equal(session_of(net, tmp_path / "plain.onnx"), net, X[..., None], X)
+    assert (tmp_path / "under.onnx").read_bytes() == (tmp_path / "plain.onnx").read_bytes()
 
 
 @pytest.mark.parametrize("backbone", ["pixels,size=8,beside=innate", "efficientnet-lite0,size=64,pool=2"])
