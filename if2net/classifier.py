@@ -477,7 +477,7 @@ class IF2NetClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classi
         inputs.check_frame(rows)
         try:
             rows = validate_data(self, rows, reset=reset, accept_sparse="csr", ensure_all_finite=False)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             if not is_sparse(rows):  # raise an error that says what to do, if X holds no numbers or nested lists
                 inputs.numbers(rows)
                 inputs.check_dimensions(rows)

@@ -115,7 +115,10 @@ def explaining_output(path: str | os.PathLike[str], numbers: tuple[int, ...] | N
     except OSError as error:
         if numbers is not None and error.errno not in numbers:
             raise
-        advice = "free some space" if error.errno in NO_SPACE else "check the permissions of its folder"
+        if error.errno == errno.ENAMETOOLONG:
+            advice = "give a shorter name"
+        else:
+            advice = "free some space" if error.errno in NO_SPACE else "check the permissions of its folder"
         raise OutputError(
             f"{path} cannot be written ({error.strerror}); {advice}, or choose another place."
         ) from error

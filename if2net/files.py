@@ -98,6 +98,20 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         )
 
 
+def check_name(path: str | os.PathLike[str]) -> None:
+    """Raise an error if no file can have this name."""
+    try:
+        name = os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair
+        name = b"\0"
+    if not name:
+        raise OutputError("The name of the file is empty; give one.")
+    if b"\0" in name:
+        raise OutputError(
+            f"{os.fspath(path)!r} has a character that no name of a file can have; choose another name."
+        )
+
+
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file in UTF-8, whole or not at all. Question marks replace characters that are not valid text."""
     with replacing(path) as temporary:
@@ -113,10 +127,13 @@ def read_bytes(path: Path) -> bytes:
 
 def _replaceable(path: str | os.PathLike[str]) -> tuple[Path, os.stat_result | None]:
     """Return the file behind the path, and its status; None if there is no such file yet."""
+    check_name(path)
     if os.path.abspath(path).startswith(("/dev/", "/proc/")):  # a link there may lead to the file of the output
         raise OutputError(f"{path} is a device, which cannot be replaced; give the name of a file.")
-    target = Path(os.path.realpath(path))
-    if target.is_symlink():  # still a link, so it cannot be followed to an end
+    with explaining_output(path):
+        target = Path(os.path.realpath(path))
+        is_endless = target.is_symlink()  # still a link, so it cannot be followed to an end
+    if is_endless:
         raise OutputError(f"{path} is a link that leads back to itself; give the name of a file.")
     try:
         old = target.stat()

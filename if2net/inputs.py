@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import InputError, NotNumbersError, listed
-from if2net.sparse_rows import COMPLEX, SPARSE_TENSOR, SparseRows, is_sparse
+from if2net.sparse_rows import COMPLEX, SparseRows, check_dense, is_sparse
 
 # Inputs beyond this power of the largest number are refused: 10¹⁵ standard deviations in float32.
 LARGEST_EXPONENT = 0.4
@@ -88,7 +88,7 @@ def checked(X: Any) -> Any:
 
 @contextmanager
 def _explaining(X: Any) -> Iterator[None]:
-    """Turn errors of NumPy about values that are not numbers into a sentence, which names the column of a frame."""
+    """Turn errors of NumPy and torch into a sentence, which names the column of a frame that holds no numbers."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -98,6 +98,12 @@ def _explaining(X: Any) -> Iterator[None]:
             f"X must hold numbers, in rows of one length, but {place} holds text or objects ({error}); "
             "encode such columns first (for example with sklearn.preprocessing.OneHotEncoder)."
         ) from error
+    except OverflowError as error:
+        raise InputError(
+            "X has a whole number beyond the range of float64; remove it, or scale its column."
+        ) from error
+    except RuntimeError as error:  # of tensors in lists, such as those that record gradients
+        raise InputError(f"X has tensors that NumPy cannot read ({error}); call detach() on them.") from error
 
 
 def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
@@ -115,7 +121,7 @@ def _columns(X: Any) -> Iterator[tuple[Any, Any]]:
 def _is_numeric(values: Any) -> bool:
     try:
         np.asarray(values, dtype=np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return False
     return True
 
@@ -184,6 +190,7 @@ def labels(y: Any, count: int) -> np.ndarray:
     """Return y as a one-dimensional array of `count` labels."""
     check_present(y, "y")
     if isinstance(y, Tensor):
+        check_dense(y, "y")
         y = y.detach().cpu().numpy()
     # Otherwise numpy turns numbers among text into text, and True among numbers into 1.
     mixed = isinstance(y, list | tuple) and any(type(label) is not type(y[0]) for label in y)
@@ -191,6 +198,8 @@ def labels(y: Any, count: int) -> np.ndarray:
         array = np.array(y, dtype=object) if mixed else np.asarray(y)
     except ValueError as error:
         raise InputError("y must have one label per sample, but some have several or none.") from error
+    except RuntimeError as error:  # of tensors in lists
+        raise InputError(f"y has tensors that NumPy cannot read ({error}); call detach() on them.") from error
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray):
         texts = np.array(y, dtype=object)
         if any(isinstance(text, str) and text.endswith("\0") for text in texts.flat):
@@ -216,10 +225,11 @@ def weights(sample_weight: Any, count: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Tensor):
+        check_dense(sample_weight, "sample_weight")
         sample_weight = sample_weight.detach().cpu().numpy()
     try:
         array = np.array(sample_weight, dtype=np.float64)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:
         raise InputError(f"sample_weight must hold numbers, one per sample ({error}).") from error
     if array.ndim == 0:
         array = np.full(count, array)
@@ -299,8 +309,7 @@ def _as_matrix(X: Any) -> Tensor | SparseRows:
     if is_sparse(X):
         return SparseRows(X)
     if isinstance(X, Tensor):
-        if X.layout != torch.strided:
-            raise InputError(SPARSE_TENSOR)
+        check_dense(X)
         if X.is_complex():
             raise InputError(COMPLEX)
         return X.detach()

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import ModelFileError, OutputError
-from if2net.files import replacing
+from if2net.files import check_name, replacing
 
 FORMAT = 2
 # The checksum is the SHA-256 digest of the file with this instead of the checksum.
@@ -64,10 +64,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any
     The file is opened and read once, so that a file that is replaced meanwhile is read whole. Sizes are checked
     against the file before memory is taken, and nothing is returned unless the checksum matches.
     """
+    try:
+        check_name(path)
+    except OutputError as error:
+        raise ModelFileError(str(error)) from error
     source = Path(os.fsdecode(path))
-    if source.is_dir():
+    with _explaining(source):
+        is_folder, is_file = source.is_dir(), source.is_file()
+    if is_folder:
         raise ModelFileError(f"{source} is a folder, not a model file; give an .if2 file.")
-    if not source.is_file():
+    if not is_file:
         raise ModelFileError(f"There is no model file at {source}; check the path.")
     with _explaining(source), open(source, "rb") as file:
         return _read(file, os.fstat(file.fileno()).st_size, source)
@@ -92,7 +98,9 @@ def _explaining(source: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ModelFileError(f"{source} cannot be read ({error.strerror}); check its permissions.") from error
+        raise ModelFileError(
+            f"{source} cannot be read ({error.strerror}); check its name and its permissions."
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
         if isinstance(error, ModelFileError):
             raise

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from if2net.errors import ConfigurationError, InputError
-from if2net.sparse_rows import SPARSE_TENSOR
+from if2net.sparse_rows import check_dense
 
 Shape = tuple[int, int, int]  # height, width and channels, which is the order of the values in a row
 CHANNELS = (1, 3, 4)
@@ -27,10 +27,10 @@ def as_rows(X: Any) -> tuple[Any, Shape | None]:
     """
     if isinstance(X, list | tuple) and X and isinstance(X[0], np.ndarray | Tensor) and X[0].ndim >= 2:
         X = _stacked(X)
+    if isinstance(X, Tensor):
+        check_dense(X)
     if not isinstance(X, np.ndarray | Tensor) or X.ndim not in (3, 4):
         return X, None
-    if isinstance(X, Tensor) and X.layout != torch.strided:
-        raise InputError(SPARSE_TENSOR)
     if X.ndim == 3:
         X = X[..., None]
     else:

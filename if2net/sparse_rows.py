@@ -1,4 +1,7 @@
-"""Sparse matrices of SciPy as samples. They become dense block by block, never as a whole."""
+"""Sparse matrices of SciPy as samples. They become dense block by block, never as a whole.
+
+Tensors of torch must be dense.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ from torch import Tensor
 from if2net.errors import InputError
 
 COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
-SPARSE_TENSOR = "Sparse tensors of torch cannot be used; give a sparse matrix of SciPy, or call X.to_dense() first."
 # Numbers in a dense block, unless one row has more: 64 MB in float32.
 BLOCK = 1 << 24
 
@@ -57,6 +59,20 @@ class SparseRows:
         """Yield dense blocks of this many rows."""
         for start in range(0, len(self), rows):
             yield torch.from_numpy(self.matrix[start : start + rows].toarray())
+
+
+def check_dense(tensor: Tensor, name: str = "X") -> None:
+    """Raise an error if a tensor has no array of plain numbers."""
+    if tensor.is_nested:
+        raise InputError(f"{name} is a nested tensor; give a tensor with rows of one length.")
+    if tensor.layout != torch.strided:
+        raise InputError(
+            f"{name} is a sparse tensor of torch; give a sparse matrix of SciPy, or call {name}.to_dense() first."
+        )
+    if tensor.is_meta:
+        raise InputError(f"{name} is on the device meta, where tensors have no values; give a tensor with values.")
+    if tensor.is_quantized:
+        raise InputError(f"{name} is a quantized tensor; call {name}.dequantize() first.")
 
 
 def is_sparse(X: Any) -> bool:

@@ -75,6 +75,18 @@ BAD_SAMPLES = {
     "nothing": (lambda X: None, "must have two dimensions"),
     "a sparse tensor": (lambda X: torch.from_numpy(X).to_sparse(), "call X.to_dense"),
     "complex": (lambda X: X + 1j, "give real numbers"),
+    "a number beyond float64": (lambda X: np.array([[10**400] * 64] * len(X), dtype=object), "beyond the range"),
+    "rows of numbers beyond float64": (lambda X: [[10**400] * 64] * len(X), "beyond the range of float64; remove it"),
+    "a tensor without values": (lambda X: torch.empty(len(X), 64, device="meta"), "give a tensor with values"),
+    "a quantized tensor": (
+        lambda X: torch.quantize_per_tensor(torch.from_numpy(X).float(), 0.1, 0, torch.qint8),
+        "call X.dequantize",
+    ),
+    "a nested tensor": (lambda X: torch.nested.nested_tensor([torch.ones(3), torch.ones(2)]), "rows of one length"),
+    "a jagged tensor": (
+        lambda X: torch.nested.nested_tensor([torch.ones(3), torch.ones(2)], layout=torch.jagged),
+        "rows of one length",
+    ),
     "a complex tensor": (lambda X: torch.from_numpy(X + 1j), "give real numbers"),
 }
 # These are wrong only for a learner that has already learned.
@@ -104,6 +116,8 @@ BAD_LABELS = {
     "None": (lambda y: [None, *y[1:].tolist()], "every sample needs a label"),
     "missing in a series": (lambda y: pd.Series(y, dtype="Int64").replace(y[0], pd.NA), "every sample needs a label"),
     "bytes": (lambda y: y.astype(bytes), "convert them first"),
+    "tensors with gradients": (lambda y: list(torch.from_numpy(y).float().requires_grad_()), "call detach"),
+    "a tensor without values": (lambda y: torch.empty(len(y), device="meta"), "give a tensor with values"),
 }
 BAD_LATER_LABELS = {"text after numbers": (lambda y: y.astype(str), "use one kind for all classes")}
 BAD_BATCHES = {
@@ -212,6 +226,28 @@ def test_samples_that_are_no_numbers_get_the_same_explanation_in_both_models(new
     spoil, hint = BAD_SAMPLES[case]
     with pytest.raises(InputError, match=hint):
         learn(new(), spoil(samples[0]), samples[1])
+
+
+def test_a_list_of_tensors_with_gradients_is_not_learned(new, samples, unchanged):
+    X, y = samples
+    model = new()
+    with unchanged(model), pytest.raises(InputError, match=r"call detach\(\) on them"):
+        learn(model, list(torch.from_numpy(X).requires_grad_()), y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "hint"),
+    [
+        (lambda: [10**400] * 20, "must hold numbers"),
+        (lambda: list(torch.ones(20, requires_grad=True)), "must hold numbers"),
+        (lambda: torch.empty(20, device="meta"), "give a tensor with values"),
+    ],
+    ids=["too large", "tensors with gradients", "a tensor without values"],
+)
+def test_weights_that_are_no_numbers_are_refused(new_learner, samples, unchanged, weights, hint):
+    model = new_learner()
+    with unchanged(model), pytest.raises(InputError, match=hint):
+        model.learn(*samples, sample_weight=weights())
 
 
 @pytest.mark.parametrize(

@@ -344,6 +344,21 @@ def test_another_safetensors_file_is_refused(tmp_path, metadata):
     assert_refused(path, "a safetensors file but not an if2net model")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("", "is empty"), ("a\0b", "choose another name"), ("a\ud800", "choose another name"), ("x" * 300, "name")],
+    ids=["empty", "NUL", "half of a surrogate pair", "too long"],
+)
+def test_a_name_that_no_file_can_have_is_refused(new_learner, digits, tmp_path, monkeypatch, name, hint):
+    monkeypatch.chdir(tmp_path)
+    net = new_learner().learn(*digits)
+    for action in (net.save, IF2Net.load):
+        with pytest.raises(ModelFileError, match=hint) as caught:
+            action(name)
+        str(caught.value).encode()  # can be printed
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_path_without_a_file_is_refused(tmp_path):
     assert_refused(tmp_path / "missing.if2", "There is no model file at")
     assert_refused(tmp_path, "is a folder, not a model file")
