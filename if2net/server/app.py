@@ -20,6 +20,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from if2net.errors import IF2NetError
@@ -181,6 +182,7 @@ def _add_model(app: FastAPI, handlers: Handlers) -> None:
                     "labels": entry.labels,
                     "samples": entry.samples,
                     "time": entry.time,
+                    "undoes": entry.undoes,
                     "undone": entry.position in undone,
                 }
                 for entry in latest
@@ -200,7 +202,11 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _classes(published: Published) -> list[dict[str, Any]]:
-    return [{"name": label, "samples": samples} for label, samples in published.classes.items()]
+    known = () if published.net is None else published.net.labels.known
+    columns = {label: column for column, label in enumerate(known)}
+    return [
+        {"name": label, "samples": samples, "column": columns[label]} for label, samples in published.classes.items()
+    ]
 
 
 # ---------------------------------------------------------------------- classes
@@ -376,9 +382,15 @@ class Door:
         except Refusal as error:
             await Json({"error": error.sentence}, error.status, error.headers)(scope, receive, answer)
         finally:
-            route, method = getattr(scope.get("route"), "path", "other"), scope["method"]
+            route, method = self._route(scope), scope["method"]
             method = method if method in METHODS else "other"  # a client can send any word
             seconds = time.perf_counter() - start
             self.handlers.metrics.requests.labels(method, route, status).inc()
             self.handlers.metrics.seconds.labels(route).observe(seconds)
             logger.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
+    def _route(self, scope: Scope) -> str:
+        """Return the route of a request, also of one that was refused before the routes."""
+        matching = (route for route in self.app.routes if route.matches(scope)[0] is Match.FULL)
+        route = scope.get("route") or next(matching, None)
+        return getattr(route, "path", "other")

@@ -22,8 +22,11 @@ class Failure(Answer):
 
 
 class LearnedClass(Answer):
+    """A class. The columns count the classes from 0, in the order in which the model learned them."""
+
     name: Label
     samples: int
+    column: int
 
 
 class Classes(Answer):
@@ -97,6 +100,7 @@ class LoggedChange(Answer):
     labels: list[Label]
     samples: int
     time: float
+    undoes: int | None
     undone: bool
 
 

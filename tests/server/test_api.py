@@ -111,6 +111,14 @@ def test_each_change_can_be_taken_back(client, more):
     listed = client.get("/v1/changes?limit=100").json()
     assert [entry["version"] for entry in listed] == list(range(10, 0, -1))
     assert [entry["undone"] for entry in listed] == [False] * 5 + [True] * 5
+    assert [entry["undoes"] for entry in listed] == [1, 2, 3, 4, 5] + [None] * 5
+
+
+def test_the_columns_of_the_classes_are_the_order_in_which_they_came(client, more):
+    X, _ = more
+    learn(client, X[:15], ["aardvark"] * 15)
+    columns = {entry["name"]: entry["column"] for entry in client.get("/v1/classes").json()["classes"]}
+    assert columns == {"ant": 0, "bee": 1, "cat": 2, "aardvark": 3}
 
 
 def test_a_forgotten_class_comes_back_with_the_same_predictions(client, more):

@@ -86,6 +86,20 @@ def test_requests_of_many_clients_get_their_own_answers(client, three_classes):
     assert [answer["predictions"][0]["label"] for answer in answers] == y.tolist()
 
 
+def test_the_log_and_the_metrics_have_the_route_of_a_refused_request(client, caplog):
+    with caplog.at_level("INFO", "if2net.server"):
+        client.post("/v1/learn", headers={"Authorization": "Bearer wrong"})
+        client.delete("/v1/classes/a%20secret", headers={"Authorization": ""})
+        client.post("/no/such/address", headers={"Authorization": ""})
+    words = [record.getMessage().split()[:3] for record in caplog.records if record.name == "if2net.server"]
+    assert words == [
+        ["POST", "/v1/learn", "403"],
+        ["DELETE", "/v1/classes/{name:label}", "401"],
+        ["POST", "other", "401"],
+    ]
+    assert 'requests_total{method="POST",route="/v1/learn",status="403"} 1.0' in client.get("/metrics").text
+
+
 def test_metrics_count_requests_and_changes(client, three_classes):
     X, y = three_classes(30, seed=1)
     client.post("/v1/learn", json={"rows": X.tolist(), "labels": y.tolist()})

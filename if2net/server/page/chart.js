@@ -22,7 +22,7 @@ export function drawChart() {
 
 function hint(points) {
   const aside = asideCount();
-  if (!points.length) return "The chart begins when a class has five pictures.";
+  if (!points.length) return "The chart begins when five pictures of one class have been added on this page.";
   if (!aside) return "The pictures that were set aside were in the memory of this page and are gone since it was loaded again. The chart goes on with the next five pictures of a class.";
   return `${counted(aside, "picture")} ${aside === 1 ? "is" : "are"} set aside. Each strip goes from 0 % at its foot to 100 % at its top.`;
 }

@@ -21,7 +21,7 @@ function line(entry) {
   );
 }
 
-function sentence({ operation, labels, samples }) {
+function sentence({ operation, labels, samples, undoes }) {
   const noun = model.info.takes === "pictures" ? "picture" : "row";
   const names = labels.join(", ");
   const sentences = {
@@ -30,8 +30,11 @@ function sentence({ operation, labels, samples }) {
     "forget-class": `${names} forgotten`,
     rename: `${labels[0]} renamed to ${labels[1]}`,
     merge: "another model merged",
-    undo: "a change undone",
   };
+  if (operation === "undo") {
+    const before = model.changes.find((entry) => entry.version === undoes);
+    return before ? `taken back: ${sentence(before)}` : "an earlier change taken back";
+  }
   return sentences[operation] ?? `${operation} ${names}`;
 }
 

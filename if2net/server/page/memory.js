@@ -16,8 +16,8 @@ const aside = new Map(); // class → pictures that are set aside
 const added = new Map(); // class → number of pictures that were added in this tab
 const marks = new Set(); // what is set aside, by content: the same file may be added again
 
-/** The counts of this model: `steps` of `{version, what, counts: {class: [right, all]}}`, and `colours` of the classes. */
-let record = { steps: [], colours: byName() };
+/** The counts of this model: `steps` of `{version, what, counts: {class: [right, all]}}`. */
+let record = { steps: [] };
 let loaded = null; // the name of the model whose record this is
 
 export const steps = () => record.steps;
@@ -34,7 +34,7 @@ export function load() {
   loaded = name;
   try {
     const known = JSON.parse(localStorage.getItem(stored())) ?? record;
-    record = { steps: known.steps.map((step) => ({ ...step, counts: byName(step.counts) })), colours: byName(known.colours) };
+    record = { steps: known.steps.map((step) => ({ ...step, counts: byName(step.counts) })) };
   } catch {
     // A record that cannot be read begins again.
   }
@@ -52,13 +52,10 @@ function save() {
   }
 }
 
-/** The number of the colour of a class, from 1 to COLOURS. It stays when classes come and go. */
+/** The number of the colour of a class, from 1 to COLOURS. It comes from the model, so all browsers show the same one. */
 export function colourOf(name) {
-  if (!(name in record.colours)) {
-    record.colours[name] = (Object.keys(record.colours).length % COLOURS) + 1;
-    save();
-  }
-  return record.colours[name];
+  const column = learnedClass(name)?.column ?? model.info.classes.length; // a new class will have the next column
+  return (column % COLOURS) + 1;
 }
 
 /** Decide about a picture that is added to a class: true if it is set aside and must not be learned. */
@@ -93,7 +90,6 @@ export function renamed(old, name) {
     if (old in object) object[name] = object[old];
     delete object[old];
   };
-  rename(record.colours);
   for (const step of record.steps) rename(step.counts);
   save();
 }

@@ -50,7 +50,7 @@ def findings(axe):
     return find
 
 
-COUNTS = {"steps": [{"version": 1, "what": "4 pictures of mug", "counts": {"mug": [1, 1]}}], "colours": {}}
+COUNTS = {"steps": [{"version": 1, "what": "4 pictures of mug", "counts": {"mug": [1, 1]}}]}
 
 
 def test_axe_finds_nothing_serious(visit, taught, draw, findings):
@@ -82,7 +82,6 @@ MANY = {
         {"version": 1, "what": f"4 pictures of {step}", "counts": {f"a class {name}": [1, 1] for name in range(12)}}
         for step in range(12)
     ],
-    "colours": {},
 }
 
 

@@ -112,6 +112,26 @@ def test_the_last_step_is_taken_back(visit, service, draw):
     expect(page.locator("#change-list s").first).to_be_visible()
 
 
+def test_the_list_of_changes_names_what_was_taken_back(visit, service, draw):
+    page = visit(service)
+    teach(page, "mug", draw("mug", 3))
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#change-list li").first).to_contain_text("taken back: 3 pictures of mug learned")
+
+
+def test_a_class_has_the_same_colour_in_all_browsers(visit, service, draw):
+    first = visit(service)
+    for number, name in enumerate(("mug", "leaf", "key")):
+        teach(first, name, draw(name, 2, start=number))
+    second = visit(service)
+    colours = []
+    for name in ("key", "leaf", "mug"):
+        article = card(first, name).locator("..")
+        colours.append(article.get_attribute("class"))
+        expect(card(second, name).locator("..")).to_have_class(colours[-1])
+    assert len(set(colours)) == 3
+
+
 def test_a_class_is_renamed_in_place(visit, service, draw):
     page = visit(service)
     teach(page, "mug", draw("mug", 5))
