@@ -33,42 +33,101 @@ KINDS |= {type(None): "None"}
 class Config:
     """The settings of a learner. An unknown name is an error that suggests similar ones.
 
-    The comments beside the fields describe them. Those of Algorithm 2 are described in `RuleConfig`.
+    Parameters
+    ----------
+    encoder : {"auto", "innate", "innate-large", "wide", "linear", "paper", "paper-25x4"}, default="auto"
+        "auto" is "innate" for pictures and "wide" for everything else.
+    image_shape : str, default=None
+        The shape of flat rows that are pictures, such as "28x28" or "32x32x3"; for the innate encoders.
+    flips : bool, default=None
+        Whether a picture is learned and predicted together with its mirror image, by the innate encoders. None:
+        colour pictures are, and grey ones, which are often of writing, are not.
+    width : int, default=None
+        Nodes of the last hidden layer; None: by the number of inputs. For the innate encoders, random nodes beside
+        the features of the network, or 0 for none.
+    layers : str, default=None
+        Groups × nodes of each hidden layer, such as "10x10,10x10,200x10". For this and the next eight settings, None
+        is the value of the encoder.
+    activation : {"relu", "tanh", "sigmoid"}, default=None
+        The function of the nodes.
+    standardise : {"auto", "feature", "common", "intensity", "none"}, default=None
+        The scale of the inputs.
+    tweaked : bool, default=None
+        Whether the sparse tweak of Algorithm 1 is solved.
+    strength : float, default=None
+        λ of the tweak.
+    solver : {"fista", "projection"}, default=None
+        The solver of the tweak.
+    scale : float, default=None
+        The scale of the random weights.
+    follow : float, default=None
+        p of Σ^p w: the random weights follow the spread Σ of the first data.
+    direct : bool, default=None
+        Whether V also contains the standardised inputs.
+    representation : {"first", "per-task"}, default="first"
+        "first" freezes the tweak of the first data, so that a prediction depends on the sample alone (agnostic).
+        "per-task" keeps one tweak per task, and predicting needs the task (aware) or a batch (transductive).
+    rule : {"analytic", "gradient", "ewc"}, default="analytic"
+        The rule of the output layer. The paper's "gradient", and "ewc" with a penalty, cannot forget and merge
+        exactly.
+    ridge : float, default=None
+        The regularisation of the analytic rule, relative to tr(G)/S. None: chosen on held-out samples.
+    holdout : float, default=0.1
+        The share of the samples that are held out, by their content.
+    class_weight : str, default=None
+        "balanced": all classes weigh the same, whatever the number of their samples; or pairs of a class and the
+        weight of its samples as JSON, such as '[["owl", 2.5]]'. It changes the solution only.
+    alpha : float, default=0.1
+        α of the projector, for the gradient rules, as all settings from here to `fisher`. The default is the paper's.
+    projector : {"exact", "recursive", "batch-mean"}, default="exact"
+        "recursive" is the paper's, and "batch-mean" that of OWM.
+    initialisation : {"analytic", "random"}, default="analytic"
+        The output weights of the first task (Remark 1).
+    initial_samples : int, default=None
+        Samples of the first task that this uses; None: all.
+    mu : float, default=2**-30
+        μ of Remark 1; the paper's value.
+    epochs : int, default=5
+        Passes over the samples of a task.
+    batch_size : int, default=64
+        Samples of a step.
+    step : float, default=1.0
+        The length of a step, as a share of 1/λmax of the projected curvature; it diverges above 2.
+    fisher : float, default=100.0
+        The weight of the penalty of EWC.
+    check_inputs : bool, default=True
+        Whether samples far larger than the first data are refused, and repeated ones lead to a warning.
+    dtype : {"float32", "float64"}, default="float32"
+        The precision of the statistics.
+    device : str, default="auto"
+        "cpu", "cuda" or "auto", which is a GPU where there is one.
+    seed : int, default=0
+        Draws the random weights.
 
+    Examples
+    --------
     >>> Config.of(rule="analytical")
     Traceback (most recent call last):
     if2net.errors.ConfigurationError: There is no rule 'analytical'; did you mean 'analytic'? Known: ...
     """
 
-    # "auto" is the small innate encoder for pictures, and the wide one for everything else.
     encoder: str = "auto"
-    # The innate encoders.
-    image_shape: str | None = None  # of flat rows that are pictures, such as 28x28 or 32x32x3
-    # Whether a picture is learned and predicted together with its mirror image. None: colour pictures are, and grey
-    # ones, which are often of writing, are not (results/innate/rows.jsonl has both on held-back training pictures).
-    flips: bool | None = None
-    # Algorithm 1. None means the value of the preset.
-    # Nodes of the last hidden layer; by the number of inputs when None. For the innate encoders, random nodes beside
-    # the features of the network, or 0 for none.
+    image_shape: str | None = None
+    flips: bool | None = None  # results/innate/rows.jsonl has both on held-back training pictures
     width: int | None = None
-    layers: str | None = None  # groups x nodes per layer, such as 10x10,10x10,200x10
-    activation: str | None = None  # relu, tanh or sigmoid
-    standardise: str | None = None  # auto, feature, common, intensity or none
-    tweaked: bool | None = None  # whether the sparse tweak is solved
-    strength: float | None = None  # λ of the tweak
-    solver: str | None = None  # of the tweak: fista or projection
-    scale: float | None = None  # of the random weights
-    follow: float | None = None  # p of Σ^p w: the random weights follow the spread of the first data
-    direct: bool | None = None  # whether V also contains the standardised inputs
-    # "first" freezes the tweak of the first data, so that a prediction depends on the sample alone (agnostic).
-    # "per-task" keeps one tweak per task, and predicting needs the task (aware) or a batch (transductive).
+    layers: str | None = None
+    activation: str | None = None
+    standardise: str | None = None
+    tweaked: bool | None = None
+    strength: float | None = None
+    solver: str | None = None
+    scale: float | None = None
+    follow: float | None = None
+    direct: bool | None = None
     representation: str = "first"
-    # Algorithm 2: see RuleConfig.
     rule: str = "analytic"
     ridge: float | None = None
     holdout: float = 0.1
-    # "balanced": all classes weigh the same, whatever the number of their samples; or pairs of a class and the weight
-    # of its samples as JSON, such as [["owl", 2.5]]. It changes the solution only.
     class_weight: str | None = None
     alpha: float = 0.1
     projector: str = "exact"
@@ -79,9 +138,7 @@ class Config:
     batch_size: int = 64
     step: float = 1.0
     fisher: float = 100.0
-    # Whether samples far larger than the first data are refused (guards.py), and repeated ones lead to a warning.
-    check_inputs: bool = True
-    # Where and how it computes.
+    check_inputs: bool = True  # guards.py
     dtype: str = "float32"
     device: str = "auto"
     seed: int = 0

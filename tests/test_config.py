@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import subprocess
 import sys
 from dataclasses import fields
@@ -12,6 +13,13 @@ import pytest
 from if2net import Config, IF2Net, IF2NetClassifier
 from if2net.config import resolve_device
 from if2net.errors import ConfigurationError
+
+
+def test_every_setting_is_described_with_its_default():
+    for setting in fields(Config):
+        default = setting.default if setting.name != "mu" else "2**-30"
+        shown = f'"{default}"' if isinstance(default, str) and setting.name != "mu" else default
+        assert re.search(rf"^    {setting.name} : .*, default={re.escape(str(shown))}$", Config.__doc__, re.MULTILINE)
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def learn(
         typer.Option(
             "--set",
             help="Setting of a new model, such as encoder=wide, width=2000 or class_weight=balanced; "
-            "docs/api/learning.md lists all. Can be repeated.",
+            "the documentation of if2net.Config lists all. Can be repeated.",
         ),
     ] = None,
     no_undo: NoUndoOption = False,
