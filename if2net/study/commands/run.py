@@ -29,6 +29,12 @@ FEATURES_NOTE = (
     "The methods get the features of the innate network, which has seen drawings only; if2net adds random nodes to "
     "them. For another network: --backbone efficientnet-lite0"
 )
+EXPLANATION = (
+    "ACC: accuracy after the last task. BWT: its change on older tasks since they were learned. FWT: each new task "
+    "against a model that learns it alone. See docs/metrics.md.\n"
+    "none: a network trained on one task after the other; the lower bound. joint: a new network trained on the data "
+    "of all tasks so far."
+)
 
 
 def run(
@@ -98,6 +104,7 @@ def run(
             (results,) = run_plans([(plan, folder)], loader, jobs, show)
         write_report(results, folder)
     console.print(results_table(results))
+    console.print(EXPLANATION, soft_wrap=True, highlight=False)
     console.print(f"Results: {folder / 'results.json'}\nReport:  {folder / 'report.html'}", soft_wrap=True)
     print_left_out(left_out, console)
     values = {"folder": str(folder), "summary": results.summary, "left_out": list(left_out.values())}
