@@ -51,8 +51,9 @@ from if2net.version import __version__
 
 # Samples per block when a tweak is solved.
 TWEAK_BLOCK = 4096
-# Samples encoded and counted at a time, so that the features of all samples never exist at once. Smaller blocks make
-# torch and OpenBLAS, whose threads wait actively for a while, take turns more often; larger ones take more memory.
+# Samples encoded and counted at a time, so that the features of all samples never exist at once. With smaller blocks,
+# torch and OpenBLAS alternate more often, and the threads of each spin while the other computes. Larger blocks take
+# more memory.
 COUNTING_BLOCK = {"cpu": 2048, "cuda": 16_384}
 # An encoder starts from at most this many of the first samples: more would not change the spread of a feature.
 STARTING_SAMPLES = 65_536
@@ -376,7 +377,7 @@ class IF2Net:
     def _task(self, batch: Batch, state: State, label_columns: np.ndarray) -> tuple[Task, Tensor]:
         """Return a batch, with the column of each label, as a task for the decision layer.
 
-        The table of its members comes with it. It is complete after each iteration over the blocks.
+        The second value is the table of its members, which is complete after each iteration over the blocks.
         """
         X, weights = batch.X, batch.weights
         encoder, columns = state.encoder, torch.from_numpy(label_columns).to(self._device)
@@ -427,7 +428,7 @@ class IF2Net:
             self._learn_batch(self._gathered(batches), report)
             return
         aside = self.fork() if self.encoder is not None else IF2Net(self.config)
-        # It has no samples. It has the classes and members, to check new ones.
+        # `aside` has no samples. It has the classes and members of this learner, against which new ones are checked.
         aside._state = replace(aside._state, labels=self.labels, members=self._state.members)
         if not aside.tweaks and iter(batches) is not batches:
             aside._start_from_batches(batches)
@@ -880,13 +881,13 @@ class IF2Net:
         if not same or not all(_equal(ours[name], theirs[name]) for name in ours):
             raise InputError(
                 "These two learners have different encoders, so their statistics cannot be added; only learners "
-                "made with fork() from one learner, or loaded from its file, can be merged."
+                "made by `fork` from one learner, or loaded from its file, can be merged."
             )
         if other is self or self._state.identities & other._state.identities:
             raise InputError(
                 "These two learners have samples in common, which would count twice: one has been merged into the "
-                "other before, or both come from the same file or copy. Let a new fork() learn the new samples, and "
-                "merge it once."
+                "other before, or both come from the same file or copy. Fork one of them, let the fork learn the new "
+                "samples, and merge it once."
             )
         if (self.config.holdout, self.config.dtype) != (other.config.holdout, other.config.dtype):
             raise InputError("These two learners differ in holdout or dtype, so they cannot be merged exactly.")

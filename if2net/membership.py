@@ -101,7 +101,7 @@ def restored_members(tensors: Mapping[str, Tensor]) -> Tensor:
 def are_repeated(table: Tensor, new: Tensor) -> bool:
     """Return whether nearly all samples in the table `new` are in the other one, and chance does not explain it.
 
-    It does in a table that is nearly full, and for data in which equal samples are common.
+    In a table that is nearly full, chance explains it. Data in which equal samples are common is never reported.
 
     >>> once, other = no_members(), no_members()
     >>> add_members(once, torch.arange(1000), torch.zeros(1000, dtype=torch.int64))
