@@ -1,11 +1,11 @@
 """Sides of the pictures in the network and weights of their mirror images, on held-back training pictures.
 
 The pictures are resized to a square of this side, and the features are (1 - w) f(picture) + w f(mirror image) for the
-weight w; the encoder has w = 0 without flips and 1/2 with them. Random nodes are the default of the encoder. A sixth
-of the training pictures is held back, as in `results/innate_widths.py`, and the ridge is the best of `RIDGES` on these
-pictures. The output has one row per side and weight. A row compares the same pictures with those of their own side,
-without mirror images and with half of them: `over_plain` and `over_flips` are the differences of the accuracies in
-points, each with its standard error.
+weight w; the encoder has w = 0 without flips and 1/2 with them. It has its default number of random nodes. A sixth of
+the training pictures is held back, as in `results/innate_widths.py`, and the ridge is the best of `RIDGES` on these
+pictures. The output has one row per side and weight. `over_plain` and `over_flips` compare its accuracy with that of
+the same pictures with their own side, without mirror images and with w = 1/2: the difference in points and its
+standard error.
 
 usage: python results/innate_views.py PICTURES CACHE DATA... [--size small] [--sides 32 36 40] [--weights 0.2 0.35]
                                       [--fitted 20000] [--device cpu] [--out FILE]
