@@ -176,6 +176,12 @@ class InnateEncoder:
                 "One of these pictures has fractions from 0 to 1, but those learned first have values from 0 to "
                 f"{float(self._full):g}; scale it to the same range, or round it if it is black."
             )
+        if lowest >= 0 and highest > self._full:
+            raise InputError(
+                f"These pictures have values from {lowest:g} to {highest:g}, but those learned first decided on values "
+                f"from 0 to {float(self._full):g}, since theirs were no larger. If both have the same units, start a "
+                "new learner with pictures of the full range; otherwise scale them to the same range."
+            )
         raise InputError(
             f"These pictures have values from {lowest:g} to {highest:g}, but those learned first have values from 0 "
             f"to {float(self._full):g}; scale them to the same range."

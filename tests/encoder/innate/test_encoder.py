@@ -89,6 +89,13 @@ def test_later_pictures_of_another_scale_are_refused(pictures):
             started(first).check(later)
 
 
+@pytest.mark.parametrize(("highest", "full"), [(0, 1), (1, 1), (12, 16)])
+def test_pictures_brighter_than_the_first_ones_get_advice_to_start_anew(highest, full):
+    first, later = torch.linspace(0, highest, 784).round()[None], torch.linspace(0, 255, 784).round()[None]
+    with pytest.raises(InputError, match=f"decided on values from 0 to {full},.* start a new learner"):
+        started(first).check(later)
+
+
 def test_a_picture_is_refused_in_a_batch_if_it_is_refused_alone(pictures):
     bytes_ = (pictures * 255).round()
     batch = torch.cat([bytes_, pictures[:1] * 0.9])
