@@ -84,7 +84,13 @@ def check_target(path: str | os.PathLike[str]) -> None:
 @cache
 def shipped(size: str, device: torch.device) -> Network:
     """Return the network of this size that is part of the package. It is read once."""
-    return read(Path(__file__).with_name(f"{size}.if2"), device, HASHES[size])
+    path = Path(__file__).with_name(f"{size}.if2")
+    try:
+        return read(path, device, HASHES[size])
+    except ModelFileError as error:
+        raise ModelFileError(
+            f"The file {path}, which is part of if2net, cannot be used; install if2net again."
+        ) from error
 
 
 def read(path: str | os.PathLike[str], device: torch.device | str = "cpu", digest: str | None = None) -> Network:

@@ -93,6 +93,13 @@ def test_weights_that_are_not_finite_are_not_read(file, value):
         weights.read(file)
 
 
+def test_a_damaged_file_of_the_package_asks_for_a_new_installation(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "__file__", str(tmp_path / "weights.py"))
+    (tmp_path / "small.if2").write_bytes(b"damaged")
+    with pytest.raises(ModelFileError, match="install if2net again"):
+        weights.shipped.__wrapped__("small", torch.device("cpu"))
+
+
 def test_a_file_of_another_kind_is_neither_read_nor_replaced(network, course, tmp_path):
     model, notes = tmp_path / "model.if2", tmp_path / "notes.txt"
     modelfile.write(model, {"beta": torch.zeros(2)}, {"config": {}})
