@@ -72,8 +72,10 @@ def numbers(X: Any) -> np.ndarray:
         array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
     if array is not X:
         check_no_dates(array)  # frames of other libraries than pandas
+    if np.iscomplexobj(array):
+        raise InputError(COMPLEX)
     with _explaining(X):
-        return array if array.dtype.kind in "biufc" else array.astype(np.float64)
+        return array if array.dtype.kind in "biuf" else array.astype(np.float64)
 
 
 def checked(X: Any) -> Any:
@@ -314,8 +316,6 @@ def _as_matrix(X: Any) -> Tensor | SparseRows:
             raise InputError(COMPLEX)
         return X.detach()
     array = numbers(X)
-    if np.iscomplexobj(array):
-        raise InputError(COMPLEX)
     if array.dtype.itemsize > 8 or (array.dtype.kind == "u" and array.dtype.itemsize > 1):
         array = array.astype(np.float64)  # torch has no arithmetic for these types
     # Copied where torch cannot share the memory safely: read-only arrays and foreign byte orders.

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from if2net.errors import InputError
 
-COMPLEX = "Complex data is not supported; give real numbers, such as abs(X)."
+# scikit-learn's conventions ask for the first four words.
+COMPLEX = "Complex data not supported; give real numbers, such as abs(X)."
 # Numbers in a dense block, unless one row has more: 64 MB in float32.
 BLOCK = 1 << 24
 

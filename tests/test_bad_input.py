@@ -130,6 +130,16 @@ BAD_BATCHES = {
 }
 
 
+COMPLEX = {
+    "an array": lambda X: X + 1j,
+    "a frame": lambda X: pd.DataFrame(X + 1j),
+    "a list": lambda X: (X + 1j).tolist(),
+    "pictures": lambda X: (X + 1j).reshape(-1, 8, 8),
+    "a list of pictures": lambda X: list((X + 1j).reshape(-1, 8, 8)),
+    "a tensor of pictures": lambda X: torch.from_numpy(X + 1j).reshape(-1, 8, 8),
+}
+
+
 def assert_sentence(error):
     assert re.fullmatch(r"(X\b|y\b|[A-Z]).*\.", str(error), re.DOTALL), str(error)
 
@@ -184,6 +194,13 @@ def test_bad_samples_are_neither_predicted_nor_forgotten(new, digits, samples, u
     model = learn(new(), digits[0][:120], digits[1][:120])
     assert_refused(model, unchanged, lambda: model.predict(spoil(X)), hint)
     assert_refused(model, unchanged, lambda: model.forget(spoil(X), y), hint)
+
+
+@pytest.mark.parametrize("case", COMPLEX)
+def test_complex_numbers_get_the_same_explanation_in_both_models(new, samples, case):
+    X, y = samples
+    with pytest.raises(InputError, match="give real numbers"):
+        learn(new(), COMPLEX[case](X), y)
 
 
 @pytest.mark.parametrize("case", BAD_LABELS | BAD_LATER_LABELS)
