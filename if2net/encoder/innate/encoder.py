@@ -178,9 +178,9 @@ class InnateEncoder:
             )
         if lowest >= 0 and highest > self._full:
             raise InputError(
-                f"These pictures have values from {lowest:g} to {highest:g}, but those learned first decided on values "
-                f"from 0 to {float(self._full):g}, since theirs were no larger. If both have the same units, start a "
-                "new learner with pictures of the full range; otherwise scale them to the same range."
+                f"These pictures have values from {lowest:g} to {highest:g}, but those learned first decided on "
+                f"values from 0 to {float(self._full):g}, since theirs were no larger. If both have the same units, "
+                "start a new learner with pictures of the full range; otherwise scale them to the same range."
             )
         raise InputError(
             f"These pictures have values from {lowest:g} to {highest:g}, but those learned first have values from 0 "
