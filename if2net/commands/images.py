@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,25 @@ def are_images(paths: Sequence[Path], *, backbone: str | None, label: str | None
         return True
     refuse("images", backbone=backbone)
     return False
+
+
+def suggest_innate(folders: Sequence[Path], console: Console) -> None:
+    """If all images are small, say that there is a backbone for such images."""
+    from if2net.encoder.innate.encoder import SIDES
+    from if2net.images.folders import list_classes
+    from if2net.images.read import sides
+
+    most, seen = SIDES[1], False
+    for path in list_classes(folders)[0]:
+        with suppress(InputError):  # it will be left out
+            if max(sides(path)) > most:
+                return
+            seen = True
+    if seen:
+        console.print(
+            f"No image has more than {most} pixels per side. For small pictures there is also --backbone innate.",
+            highlight=False,
+        )
 
 
 def print_left_out(left_out: Mapping[Path, str], console: Console) -> None:

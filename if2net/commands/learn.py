@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from if2net.commands.answer import SENTENCES, Output, contents, counted, model_values
-from if2net.commands.images import are_images, print_left_out
+from if2net.commands.images import are_images, print_left_out, suggest_innate
 from if2net.commands.labelled import notices_of, open_tables
 from if2net.commands.options import (
     BackboneOption,
@@ -93,6 +93,8 @@ def learn(
         notices: list[str] = []
         with _refusing_mistakes(force):
             if from_images:
+                if backbone is None and net.encoder is None:
+                    suggest_innate(samples, console)
                 left_out = _learn_images(net, samples, backbone, device, cluster, workers, console)
             else:
                 notices = _learn_tables(net, samples, label, weight, cluster, workers, console)

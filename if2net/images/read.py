@@ -91,6 +91,14 @@ def decode_image(content: bytes, name: str, framing: Framing, most_pixels: int) 
         return _decoded(io.BytesIO(content), name, framing, most_pixels)
 
 
+def sides(path: Path) -> tuple[int, int]:
+    """Return the width and height of the image at `path`, from its header."""
+    with _explaining(path):
+        check_file(path)
+        with open(path, "rb") as file, _opened(file, path) as image:
+            return image.size
+
+
 @contextmanager
 def _explaining(path: Path | str) -> Iterator[None]:
     try:

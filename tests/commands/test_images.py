@@ -75,6 +75,18 @@ def test_two_classes_today_and_two_tomorrow_are_all_recognised(model, folder):
     }
 
 
+@pytest.mark.parametrize(("size", "told"), [(48, True), (49, False)])
+def test_the_backbone_for_small_pictures_is_named_if_all_images_are_small(tmp_path, size, told):
+    for name, colour in COLOURS.items():
+        (tmp_path / "today" / name).mkdir(parents=True)
+        Image.new("RGB", (20, 20), colour).save(tmp_path / "today" / name / "0.png")
+    Image.new("RGB", (20, size), "red").save(tmp_path / "today" / "red" / "1.png")
+    (tmp_path / "today" / "red" / "broken.png").write_bytes(b"no image")
+    arguments = ["learn", tmp_path / "birds.if2", tmp_path / "today", "--device", "cpu"]
+    assert ("--backbone innate" in if2net_with_messages(*arguments)[1]) == told
+    assert "--backbone innate" not in if2net_with_messages(*arguments, "--force")[1]
+
+
 def test_a_class_whose_images_have_an_unknown_format_is_named(folder, tmp_path):
     shutil.copytree(folder / "today", tmp_path / "mixed")
     (tmp_path / "mixed" / "phone").mkdir()
