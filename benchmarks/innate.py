@@ -1,7 +1,7 @@
 """Pictures per second of the innate encoders on a CPU, and the time to learn FashionMNIST with the small one.
 
-The small encoder is measured with its default nodes, and with as many as the large one has. With these, FashionMNIST is
-learned with mirror images. All rates are without mirror images.
+The small encoder is measured with its default nodes, and with as many as the large one has. With the latter it learns
+FashionMNIST with mirror images. All rates are without mirror images.
 
 The rates are per second of processor time of one thread, so that other programs hardly change them. The rate of the
 small encoder with all threads and the time to learn are also measured by the wall clock, which needs a quiet machine.

@@ -33,7 +33,7 @@ from if2net.encoder.innate.encoder import NODES
 from if2net.encoder.innate.nodes import RandomNodes
 
 PICTURES, BLOCK = 128, 2048
-RIDGES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+RIDGES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 PLAIN, FLIPS = 0.0, 0.5
 
 
