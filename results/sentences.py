@@ -172,7 +172,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
             ),
             ("why EWC is at {:.0f} %", twenty),
             (
-                "with the default for grey pictures, `innate` has {:.2f} % there",
+                "FashionMNIST uses `flips=True`; by default, `innate` has {:.2f} %",
                 (100 * content("benchmarks/innate.json")["fashion-mnist"]["accuracy"],),
             ),
             ("Python 3.11 or newer", ()),
