@@ -5,7 +5,8 @@ weight w; the encoder has w = 0 without flips and 1/2 with them. It has its defa
 the training pictures is held back, as in `results/innate_widths.py`, and the ridge is the best of `RIDGES` on these
 pictures. The output has one row per side and weight. `over_plain` and `over_flips` compare its accuracy with that of
 the same pictures with their own side, without mirror images and with w = 1/2: the difference in points and its
-standard error.
+standard error. Without DATA, the output has the rate of the network by the side: pictures per second of processor
+time of one thread, without nodes and mirror images.
 
 usage: python results/innate_views.py PICTURES CACHE DATA... [--size small] [--sides 32 36 40] [--weights 0.2 0.35]
                                       [--fitted 20000] [--device cpu] [--out FILE]
@@ -15,8 +16,10 @@ PICTURES is the folder of `results/innate.py`. Features are kept in CACHE.
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -30,9 +33,10 @@ from if2net.decision.ridge import absolute_ridge, solve
 from if2net.decision.statistics import Statistics
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.encoder import NODES
+from if2net.encoder.innate.network import Network
 from if2net.encoder.innate.nodes import RandomNodes
 
-PICTURES, BLOCK = 128, 2048
+PICTURES, BLOCK, ROUNDS = 128, 2048, 29
 RIDGES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 PLAIN, FLIPS = 0.0, 0.5
 
@@ -73,8 +77,22 @@ def points(difference: Tensor) -> list[float]:
     return [round(float(values.mean()), 3), round(float(values.std()) / len(values) ** 0.5, 3)]
 
 
+def rate(network: Network, side: int) -> float:
+    """Return the pictures that the network takes per second of processor time of one thread."""
+    torch.set_num_threads(1)
+    pictures, seconds = torch.rand(PICTURES, 1, side, side), []
+    for _ in range(ROUNDS + 1):
+        start = time.process_time()
+        network.rows(pictures)
+        seconds.append(time.process_time() - start)
+    return PICTURES / median(seconds[1:])
+
+
 def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     device, size = torch.device(arguments.device), arguments.size
+    if not arguments.data:
+        for side in (28, *arguments.sides):
+            yield {"side": side, "per_second": round(rate(weights.shipped(size, device), side))}
     nodes = RandomNodes.draw(weights.shipped(size, device).plan.features, NODES[size]).to(device)
     for data in arguments.data:
         pictures = np.load(arguments.pictures / f"{data}.train.npz")
@@ -111,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pictures", type=Path)
     parser.add_argument("cache", type=Path)
-    parser.add_argument("data", nargs="+")
+    parser.add_argument("data", nargs="*")
     parser.add_argument("--size", default="small", choices=weights.HASHES)
     parser.add_argument("--sides", nargs="+", type=int, default=[32, 36, 40])
     parser.add_argument("--weights", nargs="+", type=float, default=[0.2, 0.35])
