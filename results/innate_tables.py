@@ -31,6 +31,8 @@ NODES = {
     "4,352 nodes": (4352, False, 1.0, False),
     "8,192 nodes": (8192, False, 1.0, False),
 }
+# Weights of mirror images.
+VIEWS = (0.0, 0.2, 0.35, 0.5)
 # Earlier read-outs that are shown, in this order.
 READOUTS = (
     "one view",
@@ -149,6 +151,32 @@ def innate_flips() -> str:
         rows.append([name, *(f"{accuracies[flips]:.2f}" for accuracies in by_encoder for flips in (False, True))])
     headings = ["small, plain", "small, mirrored", "large, plain", "large, mirrored"]
     return markdown(["held-back pictures of", *headings], rows)
+
+
+def innate_views() -> str:
+    """Held-back accuracy of the small encoder by the side of the pictures and the weight of their mirror images."""
+    trials: dict[tuple[str, int], dict[float, Row]] = {}
+    rates = {row["side"]: row["per_second"] for row in lines("views") if "per_second" in row}
+    for row in (row for row in lines("views") if "data" in row):
+        trials.setdefault((row["data"], row["side"]), {})[row["weight"]] = row
+    order = {data: place for place, data in enumerate(NAMES)}
+    rows = []
+    for (data, side), by_weight in sorted(trials.items(), key=lambda item: (order[item[0][0]], item[0][1])):
+        own = 28 if "mnist" in data else 32
+        cells = [_compared(by_weight.get(weight), side == own) for weight in VIEWS]
+        rows.append([f"{NAMES[data]}, {side}", f"{rates[side]:,}", *cells])
+    return markdown(
+        ["held-back pictures of, side", "pictures per second", "plain", *(f"{weight:g}" for weight in VIEWS[1:])],
+        rows,
+    )
+
+
+def _compared(row: Row | None, own: bool) -> str:
+    """Return the accuracy, and how far it is from that of the same pictures with their own side and one view."""
+    if row is None:
+        return "–"
+    gain, error = row["over_plain"]
+    return f"{row['accuracy']:.2f}" + ("" if own and not row["weight"] else f" ({gain:+.2f} ± {error:.2f})")
 
 
 def innate_peers() -> str:
