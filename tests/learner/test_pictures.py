@@ -112,6 +112,9 @@ def test_learners_of_pictures_merge(learned, data):
     np.testing.assert_allclose(scores(merged, X[:5]), scores(learned, X[:5]), atol=1e-3)
     with pytest.raises(InputError, match="different encoders"):
         merged.merge(IF2Net(width=0, device="cpu").learn(X, y))
+    fractions = IF2Net(**CPU).learn(np.asarray(X, dtype=np.float64) / np.max(X), y)
+    with pytest.raises(InputError, match="different ranges of values"):
+        merged.merge(fractions)
     new = IF2Net(device="cpu").merge(learned)
     assert new.config.image_shape == "24x25x3"
     np.testing.assert_allclose(scores(new, X[:5]), scores(learned, X[:5]), atol=1e-4)
