@@ -40,11 +40,10 @@ class _HalfChanged:
 
 
 class _Thread(threading.local):
-    """The locks that a fork of this thread takes, and the learners whose locks it does not have (yet)."""
+    """The locks that a fork of this thread takes."""
 
     def __init__(self) -> None:
         self.held: list[threading.RLock] = []
-        self.missed: list[Locked] = []
 
 
 _learners: weakref.WeakSet[Locked] = weakref.WeakSet()
@@ -73,11 +72,9 @@ def _hold() -> None:
     learners = [learner for learner in sorted(_learners, key=id) if isinstance(learner._lock, RLOCK)]
     others = [learner for learner in learners if not _is_owned(learner._lock)]
     changing = len(others) < len(learners)
-    _thread.missed = others.copy()
     for learner in others:
         _thread.held.append(learner._lock)
-        if learner._lock.acquire(blocking=not changing):
-            _thread.missed.remove(learner)
+        learner._lock.acquire(blocking=not changing)
 
 
 def _release() -> None:
@@ -85,7 +82,6 @@ def _release() -> None:
         _release_held()
     finally:
         _release_held()  # the rest, after Ctrl-C
-    _thread.missed = []
 
 
 def _release_held() -> None:
@@ -103,9 +99,15 @@ def _is_owned(lock: threading.RLock) -> bool:
 def _start_child() -> None:
     global _in_new_child
     _in_new_child = True
-    for learner in _thread.missed:
-        learner._lock = _HalfChanged()  # type: ignore[assignment]
     _release()
+    for learner in _learners:
+        lock = learner._lock
+        if not isinstance(lock, RLOCK) or _is_owned(lock):
+            continue
+        if lock.acquire(blocking=False):
+            lock.release()
+        else:  # a thread has it that does not exist here
+            learner._lock = _HalfChanged()  # type: ignore[assignment]
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork

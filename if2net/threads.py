@@ -7,9 +7,12 @@ milliseconds, and the others wait for it. A small model then takes many times as
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ctypes
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import torch
 from threadpoolctl import ThreadpoolController
@@ -31,10 +34,42 @@ def enough_for(operations: float, loops: int = 1) -> Iterator[None]:
     if enough >= most:
         yield
         return
-    with _openmp().limit(limits=enough):
+    before = [(library, library.get_num_threads()) for library in _openmp()]
+    of_mkl = _set_for_mkl(0)
+    _set_for_mkl(of_mkl)
+
+    def restore() -> None:
+        for library, threads in before:
+            library.set_num_threads(threads)
+        _set_for_mkl(of_mkl)
+
+    try:
+        for library, threads in before:
+            library.set_num_threads(min(enough, threads))
+        _set_for_mkl(enough)
         yield
+    finally:
+        try:
+            restore()
+        finally:
+            restore()  # the rest, after Ctrl-C
 
 
 @cache
-def _openmp() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="openmp")
+def _openmp() -> list[Any]:
+    return ThreadpoolController().select(user_api="openmp").lib_controllers
+
+
+def _set_for_mkl(threads: int) -> int:
+    """Set the number of MKL's threads for this thread of the program, and return the former one. 0: as OpenMP's."""
+    setter = _mkl_setter()
+    return setter(threads) if setter else 0
+
+
+@cache
+def _mkl_setter() -> Callable[[int], int] | None:
+    """Return the function of MKL in torch. After `torch.set_num_threads`, MKL does not ask OpenMP any more."""
+    try:
+        return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so")).MKL_Set_Num_Threads_Local
+    except (OSError, AttributeError):  # another system, or another library in place of MKL
+        return None

@@ -160,3 +160,38 @@ for _ in range(400):
 os._exit(0)
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_ctrl_c_before_any_lock_is_taken_makes_a_changing_learner_read_only_in_the_child():
+    program = f"""{MODEL}
+from if2net import os_fork
+from if2net.errors import InputError
+sys.unraisablehook = lambda error: None
+changing, done = threading.Event(), threading.Event()
+
+def batches():
+    yield X[:20], y[:20]
+    changing.set()
+    done.wait()
+
+threading.Thread(target=lambda: net.learn(batches()), daemon=True).start()
+changing.wait()
+
+def interrupt(frame, event, argument):
+    if frame.f_code is os_fork._hold.__code__:
+        sys.settrace(None)
+        raise KeyboardInterrupt
+
+sys.settrace(interrupt)
+child = os.fork()
+sys.settrace(None)
+if child == 0:
+    try:
+        net.learn(X[:3], y[:3])
+    except InputError:
+        os._exit(0)
+    os._exit(1)
+assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -1,6 +1,7 @@
 """A small computation takes one thread, and no other thread of the program notices."""
 
 import threading
+from pathlib import Path
 
 import pytest
 import torch
@@ -39,6 +40,31 @@ def test_the_limit_ends_with_an_error():
     with pytest.raises(ZeroDivisionError), enough_for(0):
         1 / 0  # noqa: B018
     assert torch.get_num_threads() == 4
+
+
+def ticks_of_other_threads():
+    """Return the processor time of the threads of this process, without that of this one."""
+    own, total = threading.get_native_id(), 0
+    for task in Path("/proc/self/task").iterdir():
+        if int(task.name) != own:
+            fields = (task / "stat").read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
+    return total
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux has these files")
+def test_the_limit_holds_for_products_after_the_number_of_threads_was_set():
+    """The fixture sets it, after which MKL does not ask OpenMP."""
+    A = torch.rand(800, 800)
+    A @ A
+    before = ticks_of_other_threads()
+    with enough_for(0):
+        for _ in range(40):
+            A @ A
+    assert ticks_of_other_threads() - before <= 2
+    for _ in range(40):
+        A @ A
+    assert ticks_of_other_threads() - before > 2
 
 
 def test_other_threads_keep_theirs():

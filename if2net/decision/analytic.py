@@ -43,9 +43,9 @@ IN_PLACE_SQUARES = 8
 # After forgetting, the remaining sums must be this many times the rounding of the former ones. Scores are then off by
 # up to a few times the inverse, divided by the ridge: by 0.01 at a ridge of 0.02, but by more at smaller ones.
 ROUNDINGS_LEFT = 5000
-# The rest of G may have negative eigenvalues of this many roundings of G. In float64, the rounding of the factor
-# counts as well, which grows with the width.
-ROUNDINGS_OF_REST = {torch.float32: 64, torch.float64: 8192}
+# The rest of G may have negative eigenvalues of this many roundings of G in float32. In float64, too, since pictures
+# have features from a network in float32, which differ by its rounding from one batch to the next.
+ROUNDINGS_OF_REST = 64
 # Sums of weights in another order differ by less than this share.
 ROUNDINGS_OF_WEIGHTS = 1e-9
 
@@ -241,6 +241,7 @@ class Analytic(DecisionLayer):
             commit(self, left.tolist())
 
     def forget_class(self, column: int, commit: Callable[[DecisionLayer, list[int]], None]) -> None:
+        check_precision(self.total.G.device)
         left = [other for other in range(self.classes) if other != column]
         if not left:
             commit(self.empty(), [])
@@ -275,8 +276,7 @@ class Analytic(DecisionLayer):
         A sample that was never learned leaves a negative eigenvalue, unless many learned ones resemble it. Then it
         is noticed by its hash alone (`if2net/membership.py`), or it does little harm.
         """
-        dtype = self.total.G.dtype
-        slack = ROUNDINGS_OF_REST[dtype] * rounding(self.total.G, dtype)
+        slack = ROUNDINGS_OF_REST * rounding(self.total.G, torch.float32)
         rest, space = None, self._row_space
         if space is not None:
             inside = gone.reduced(space[0])
@@ -284,7 +284,7 @@ class Analytic(DecisionLayer):
                 rest = space[1].G - inside.G
         if rest is None:
             rest = self.total.G - gone.G
-        if all(cholesky(rest, slack, precision) is None for precision in (dtype, torch.float64)):
+        if all(cholesky(rest, slack, precision) is None for precision in (rest.dtype, torch.float64)):
             raise InputError(
                 "Some of the samples to forget were never learned: what would be left of the model cannot come from "
                 "samples. Give only learned samples, in the units in which they were learned; nothing has changed."
@@ -324,6 +324,7 @@ class Analytic(DecisionLayer):
         self._ridge = float(tensors["ridge"]) if "ridge" in tensors else None
 
     def novelty(self, product: Callable[[Tensor], Product]) -> Novelty:
+        check_precision(self.total.G.device)
         # G of k times as many features has k times as large eigenvalues, and the ridge is relative to their mean.
         some = self.total.thinned(self.features)
         ridge = max(self.ridge * self.held.width / self.width, smallest_ridge(some.G))
@@ -336,6 +337,7 @@ class Analytic(DecisionLayer):
     def _fit_temperature(self) -> float:
         if not 0 < self.held.samples < self.total.samples:
             return super()._fit_temperature()
+        check_precision(self.total.G.device)
         # With a β that has not seen the held-out samples: the final β was fitted to them, so its error on them is too
         # small.
         fitting, held = self._parts()

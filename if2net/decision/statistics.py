@@ -16,6 +16,7 @@ from if2net.few_rows import FEW_ROWS, WIDE_LAYER
 from if2net.inputs import LARGEST_WEIGHT
 from if2net.interrupts import uninterrupted
 from if2net.tensor_specs import TensorSpec, TensorSpecs
+from if2net.torch_modes import check_precision
 
 # The most samples of a class that a file may declare, so that the sum of the counts stays within 64 bits.
 MOST_SAMPLES = 2**40
@@ -341,6 +342,7 @@ class Statistics:
 
     def _add_waiting(self) -> None:
         if self._waiting:
+            check_precision(self._G.device)
             with uninterrupted():  # G is filled block by block, and predictions may be the first to need it
                 before, self.whole = self.whole, False
                 self._add(self._waiting_rows(), 1)

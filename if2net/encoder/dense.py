@@ -312,8 +312,11 @@ class DenseEncoder:
 
 def _layer(weights: Tensor) -> Layer:
     """Return a layer, prepared for many batches. The last row of the weights is its bias."""
+    columns = weights.shape[1]
+    if columns % 2:  # a row of a product in float64 would have other bits at another place
+        weights = pad(weights, (0, 1))
     factor, bias = Factor(weights[:-1]), weights[-1]
-    return lambda V: product(V, factor, bias)
+    return lambda V: product(V, factor, bias)[:, :columns]
 
 
 def _counting_layer(weights: Tensor) -> Layer:

@@ -106,6 +106,16 @@ def test_forgotten_pictures_leave_nothing_behind(data):
     )
 
 
+@pytest.mark.parametrize("width", [0, 1000])
+def test_single_pictures_are_forgotten_in_float64(data, width):
+    """Their features differ by the rounding of float32 from those that they had in a batch."""
+    X, y = data
+    net = IF2Net(dtype="float64", width=width, device="cpu").learn(X, y)
+    for place in (0, 7, 20):
+        net.forget(X[place : place + 1], y[place : place + 1])
+    assert net.samples == 33
+
+
 def test_learners_of_pictures_merge(learned, data):
     X, y = data
     merged = IF2Net(**CPU).learn(X[::2], y[::2]).merge(IF2Net(**CPU, seed=1).learn(X[1::2], y[1::2]))

@@ -145,3 +145,13 @@ def test_a_fork_with_one_representation_per_task_counts_its_own_tasks(per_task, 
     with pytest.raises(InputError, match="no task 1"):
         fork.predict(X[:5], task=1)
     assert (fork.predict(X[:60], task=0) == y[:60]).mean() > 0.5
+
+
+@pytest.mark.parametrize("width", [127, 501, 2047])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_row_has_the_same_bits_alone_and_in_a_layer_of_odd_width(new_learner, width, dtype):
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(200, 20)), random.integers(0, 5, 200)
+    learner = new_learner(width=width, dtype=dtype, ridge=0.01).learn(X, y)
+    alone = torch.cat([learner.scores(X[place : place + 1]) for place in range(40)])
+    assert torch.equal(learner.scores(X)[:40], alone)

@@ -119,7 +119,7 @@ LOWER_PRECISIONS = {
 
 
 @pytest.mark.parametrize("lower", LOWER_PRECISIONS.values(), ids=LOWER_PRECISIONS)
-@pytest.mark.parametrize("change", ["learn", "learn batches", "forget", "first prediction"])
+@pytest.mark.parametrize("change", ["learn", "learn batches", "forget", "forget a class", "first prediction"])
 def test_nothing_is_learned_forgotten_or_solved_in_a_lower_precision(lower, change):
     X, y = samples("rows")
     learner = IF2Net(device="cpu").learn(X, y)
@@ -127,6 +127,7 @@ def test_nothing_is_learned_forgotten_or_solved_in_a_lower_precision(lower, chan
         "learn": lambda: learner.learn(X + 1, y),
         "learn batches": lambda: learner.learn([(X + 1, y)]),
         "forget": lambda: learner.forget(X[:9], y[:9]),
+        "forget a class": lambda: learner.forget_class(1),
         "first prediction": lambda: learner.predict(X),
     }
     before = {name: value.clone() for name, value in learner.tensors().items()}
