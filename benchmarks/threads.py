@@ -1,7 +1,8 @@
 """Time of small models with as many threads as they are worth, relative to all threads, quiet and beside a load.
 
 Each number is the median of the ratios of neighbouring runs: learn a table, predict it, and predict probabilities.
-The load is one busy loop per core. Eigenvectors are those of the spread of a wide layer's first data.
+The load is one program per core: a busy loop, or torch, which multiplies matrices with all threads. Eigenvectors are
+those of the spread of a wide layer's first data.
 
 usage: python benchmarks/threads.py [--out FILE]
 """
@@ -49,11 +50,20 @@ LIMIT = threads.enough_for
 CASES = {"iris": table(load_iris), "digits": table(load_digits), "eigenvectors": eigenvectors}
 
 
+LOADS = {
+    "quiet": None,
+    "busy": "while True: pass",
+    "torch": "import torch; A = torch.rand(1000, 1000)\nwhile True: A @ A",
+}
+
+
 @contextmanager
-def load(loops: int) -> Iterator[None]:
-    """Run this many busy loops in other processes."""
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+def load(program: str | None) -> Iterator[None]:
+    """Run this program in one process per core."""
+    count = 0 if program is None else os.cpu_count() or 1
+    busy = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(count)]
     try:
+        time.sleep(10 * bool(count))  # until all have begun
         yield
     finally:
         for process in busy:
@@ -78,8 +88,8 @@ def compared(case: Callable[[], None]) -> dict[str, float]:
 def main() -> None:
     out = options(__file__, __doc__).parse_args().out
     report = {"environment": environment("cpu"), "inputs": INPUTS}
-    for name, loops in (("quiet", 0), ("busy", os.cpu_count() or 1)):
-        with load(loops):
+    for name, program in LOADS.items():
+        with load(program):
             report[name] = {case: compared(run) for case, run in CASES.items()}
     record(out, report)
 

@@ -209,8 +209,11 @@ def small() -> str:
 def threads() -> str:
     """Time of small models with as many threads as they are worth, relative to all threads."""
     report = benchmark("threads")
-    cells = {case: [f"{report[load][case]['of_all_threads']:.2f}" for load in ("quiet", "busy")] for case in THREADS}
-    return markdown(["computation", "quiet", "busy"], [[THREADS[case], *cells[case]] for case in cells])
+    loads = {"quiet": "quiet", "busy": "beside busy loops", "torch": "beside other programs of torch"}
+    lines = [
+        [words, *(f"{report[load][case]['of_all_threads']:.2f}" for load in loads)] for case, words in THREADS.items()
+    ]
+    return markdown(["computation", *loads.values()], lines)
 
 
 THREADS = {
