@@ -13,6 +13,7 @@ from if2net.config import Config
 from if2net.encoder import INNATE
 from if2net.labels import Labels
 from if2net.learner import IF2Net
+from if2net.membership import restored_members
 from if2net.study.methods.common.encoded import EncodedLearner
 from if2net.study.methods.common.method import Costs, Method, bytes_of
 
@@ -63,6 +64,9 @@ class IF2NetMethod(Method):
 
     def costs(self) -> Costs:
         tensors = self.tensors()
+        if "members.places" in tensors:  # in memory, the table has its empty places, too, and does not grow
+            tensors["members.counts"] = restored_members(tensors)
+            del tensors["members.places"]
         frozen = sum(tensor.numel() for tensor in self.net.frozen_tensors().values())
         return Costs(bytes_of(tensors), 0, frozen + tensors["total.Q"].numel())
 
