@@ -1,4 +1,4 @@
-"""Products and factors for tensors on a CPU: by the library that is the fastest for their width.
+"""Products and factors for tensors on a CPU: by the library that suits their width.
 
 Wide matrices take oneDNN or SciPy's BLAS and LAPACK: torch has no symmetric update and no factorisation in place, and
 its products take longer on an AMD processor. Narrow ones take torch, whose threads can be limited (`threads.py`).

@@ -878,14 +878,14 @@ class IF2Net:
         ours = self.frozen_tensors() if self.encoder is not None else theirs
         encoder = self.encoder or self._new_encoder(self._with_encoder_of(other), other.encoder.inputs)
         same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
-        different = [name for name in ours if not _equal(ours[name], theirs[name])] if same else None
+        different = [name for name in ours if not (same and _equal(ours[name], theirs[name]))]
         if different == ["encoder.full"]:
             ends = " and ".join(f"0 to {float(part['encoder.full']):g}" for part in (ours, theirs))
             raise InputError(
                 f"The first pictures of these two learners decided on different ranges of values, {ends}, so their "
                 "statistics cannot be added; learn one of them again, with first pictures of the full range."
             )
-        if different != []:
+        if different:
             raise InputError(
                 "These two learners have different encoders, so their statistics cannot be added; only learners "
                 "made by `fork` from one learner, or loaded from its file, can be merged."

@@ -58,8 +58,11 @@ def alike(table: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     [65536, 65536]
     """
     places = min(len(table), len(other))
-    one, two = (part.view(-1, places).sum(dim=0, dtype=part.dtype) for part in (table, other))
-    return one, two
+    return _folded(table, places), _folded(other, places)
+
+
+def _folded(table: Tensor, places: int) -> Tensor:
+    return table if len(table) == places else table.view(-1, places).sum(dim=0, dtype=table.dtype)
 
 
 def can_add(table: Tensor, other: Tensor) -> bool:
@@ -109,7 +112,6 @@ def are_repeated(table: Tensor, new: Tensor) -> bool:
     >>> are_repeated(once, once), are_repeated(once, other)
     (True, False)
     """
-    table, new = alike(table, new)
     if int(new.sum()) < FEWEST or not (_mostly_different(new) and _mostly_different(table)):
         return False
     asked, chance = new > 0, float((table > 0).double().mean())

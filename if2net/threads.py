@@ -1,7 +1,7 @@
 """As many threads as a computation on a CPU is worth.
 
-torch's threads wait for each other after every loop. Beside other programs, one of them may not run for several
-milliseconds, and the others wait for it. A small model then takes many times as long with two threads as with one
+torch's threads wait for each other after every loop. Beside other programs, one of them may not run for a while, and
+the others wait for it. A small model then takes several times as long with two threads as with one
 (`benchmarks/threads.py`). A limit holds for the thread that sets it, so other threads of the program keep theirs.
 """
 
@@ -35,8 +35,7 @@ def enough_for(operations: float, loops: int = 1) -> Iterator[None]:
         yield
         return
     before = [(library, library.get_num_threads()) for library in _openmp()]
-    of_mkl = _set_for_mkl(0)
-    _set_for_mkl(of_mkl)
+    of_mkl = 0
 
     def restore() -> None:
         for library, threads in before:
@@ -46,7 +45,7 @@ def enough_for(operations: float, loops: int = 1) -> Iterator[None]:
     try:
         for library, threads in before:
             library.set_num_threads(min(enough, threads))
-        _set_for_mkl(enough)
+        of_mkl = _set_for_mkl(enough)
         yield
     finally:
         try:

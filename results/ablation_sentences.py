@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from ablations import results_of
+from comparing import extremes, relation_by_seed
 
 from if2net.study.ablations.ingredients import ABLATION, worth_of
 from if2net.study.bench.paper import paper_figures
@@ -22,6 +23,7 @@ RANDOM = ("random, 0.02", "random, 0.002")
 SMALL_STEP = tuple(f"analytic {samples}, 0.0002" for samples in ("1k", "2.5k", "5k"))
 ANALYTIC = ("analytic 1k, 0.002", *SMALL_STEP)
 PAPERS_MU = "analytic 5k, 0.0002, μ = 2⁻³⁰"
+RELATIONS = {"ahead": "ahead of", "level": "level with", "behind": "behind"}
 WORDS = ("none", "one", "two", "three", "four", "five")
 SHAPES = ("100x1", "50x2", "25x4", "10x10", "5x20", "1x100")
 
@@ -43,11 +45,6 @@ def spreads(name: str, cells: Iterable[str], protocol: str, key: str = "acc", fa
     return [factor * number for cell in values for number in (fmean(cell), stdev(cell))]
 
 
-def extremes(values: Iterable[float]) -> list[float]:
-    ordered = sorted(values)
-    return [ordered[0], ordered[-1]]
-
-
 def leads(name: str, first: str, second: str, protocol: str, key: str = "acc") -> list[float]:
     """Return a number of one cell minus that of another, for each seed; ACC in points."""
     ours, theirs = (by_seed(name, cell, protocol, key) for cell in (first, second))
@@ -56,12 +53,8 @@ def leads(name: str, first: str, second: str, protocol: str, key: str = "acc") -
 
 def relation(name: str, first: str, second: str, protocol: str) -> str:
     """Return whether a cell is ahead of another, level with it or behind it, by the rule of docs/metrics.md."""
-    differences = leads(name, first, second, protocol)
-    mean = fmean(differences)
-    beyond = abs(mean) > max(spreads(name, [first], protocol)[1], spreads(name, [second], protocol)[1])
-    if not (beyond or all(difference * mean > 0 for difference in differences)):
-        return "level with"
-    return "ahead of" if mean > 0 else "behind"
+    deviations = spreads(name, [first, second], protocol)[1::2]
+    return RELATIONS[relation_by_seed(leads(name, first, second, protocol), deviations)]
 
 
 def sentences() -> Sentences:

@@ -14,6 +14,7 @@ from typing import Any
 
 import ablation_sentences
 import spread as by_class
+from comparing import extremes, relation_by_seed
 
 from if2net.decision.analytic import FEW, NEW_SHARE
 from if2net.encoder.presets import automatic_width
@@ -62,13 +63,8 @@ def leads(folder: str, ahead: str, behind: str, there: str = "") -> list[float]:
 
 def relation(folder: str, first: str, second: str, there: str = "") -> str:
     """Return whether one method is ahead of another, level with it or behind it, by the rule of docs/metrics.md."""
-    by_order = leads(folder, first, second, there)
-    difference = fmean(by_order)
-    beyond = abs(difference) > max(spread(folder, first)[1], spread(there or folder, second)[1])
-    same_sign = len(by_order) >= 5 and all(lead * difference > 0 for lead in by_order)
-    if not (beyond or same_sign):
-        return "level"
-    return "ahead" if difference > 0 else "behind"
+    deviations = spread(folder, first)[1], spread(there or folder, second)[1]
+    return relation_by_seed(leads(folder, first, second, there), deviations)
 
 
 def tried(file: str, **settings: str) -> float:
@@ -417,9 +413,3 @@ def times_as_fast(order: str) -> list[float]:
         ours, theirs = (contenders[who]["seconds"] for who in ("IF2NetClassifier(width=8719)", f"ranpac {order}"))
         ratios += [theirs.get(task, theirs["2"]) / ours[task] for task in ("1", "10", "2")]
     return extremes(ratios)
-
-
-def extremes(values: Iterable[float]) -> list[float]:
-    """Return the smallest and the largest value."""
-    ordered = sorted(values)
-    return [ordered[0], ordered[-1]]

@@ -30,10 +30,10 @@ FEATURES_NOTE = (
     "them. For another network: --backbone efficientnet-lite0"
 )
 EXPLANATION = (
-    "ACC: accuracy after the last task. BWT: its change on older tasks since they were learned. FWT: each new task "
-    "against a model that learns it alone. See docs/metrics.md.\n"
-    "none: a network trained on one task after the other; the lower bound. joint: a new network trained on the data "
-    "of all tasks so far."
+    "ACC: the accuracy after the last task. BWT: the change of the accuracy on earlier tasks since they were "
+    "learned. FWT: the accuracy on a new task minus that of a model that learns it alone. See docs/metrics.md.\n"
+    "none: a network that is trained on one task after the other, without protection. joint: a new network for each "
+    "task, trained on the data of all tasks so far."
 )
 
 

@@ -9,7 +9,7 @@ def test_pictures_are_encoded_by_the_innate_encoder_unless_another_is_chosen(pic
     words = ("run", "mnist-4/2", "-m", "if2net", "-m", "ncm", "--data", pictures)
     said = if2net(*words, "--set", "if2net.width=0", "--out", tmp_path / "innate")
     assert "the innate encoder for these pictures" in " ".join(said.split())
-    assert "ACC: accuracy after the last task." in said
+    assert "ACC: the accuracy after the last task." in said
     settings = Results.read(tmp_path / "innate" / "results.json").settings["if2net"]
     assert (settings["encoder"], settings["image_shape"]) == ("innate", "28x28")
     said = if2net(*words, "--set", "if2net.encoder=wide", "--set", "if2net.width=50", "--out", tmp_path / "wide")
