@@ -885,6 +885,11 @@ class IF2Net:
                 f"The first pictures of these two learners decided on different ranges of values, {ends}, so their "
                 "statistics cannot be added; learn one of them again, with first pictures of the full range."
             )
+        if different == ["encoder.resized"]:
+            raise InputError(
+                "One of these two learners comes from a file of an earlier version, which did not resize pictures of "
+                "this size, so their statistics cannot be added; learn its pictures again with this version."
+            )
         if different:
             raise InputError(
                 "These two learners have different encoders, so their statistics cannot be added; only learners "

@@ -2,10 +2,9 @@
 
 Held-back training pictures decide whether mirror images are used. FOLDER has two files per data set, such as
 fashion-mnist.train.npz and fashion-mnist.test.npz, each with pictures X (N×H×W or N×H×W×3 bytes) and class numbers y.
-With --features, the outputs of the networks come from the folder of `results/innate_features.py`, in float16.
 
-usage: python results/innate.py FOLDER [--features FOLDER] [--encoder innate] [--data NAME] [--tasks N] [--orders N]
-                                [--flips true] [--device cuda] [--out FILE]
+usage: python results/innate.py FOLDER [--encoder innate] [--data NAME] [--tasks N] [--orders N] [--flips true]
+                                [--device cuda] [--out FILE]
 """
 
 from __future__ import annotations
@@ -16,41 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from innate_widths import held_back
 from row_files import record
-from torch import Tensor
 
 from if2net.encoder import INNATE
-from if2net.encoder.innate import weights
+from if2net.encoder.innate.encoder import NODES
 from if2net.learner import IF2Net
 
 # Data set → numbers of tasks.
 TASKS = {"mnist": (5,), "fashion-mnist": (5,), "cifar10": (5,), "cifar100": (10, 20, 50, 100)}
 ORDERS = 5
 Arrays = tuple[np.ndarray, np.ndarray]
-
-
-class Remembered:
-    """A network that looks up its outputs for the pictures of a data set."""
-
-    def __init__(self, features: Path, folder: Path, data: str, size: str) -> None:
-        self.rows_of: list[np.ndarray] = []
-        self.places: dict[int, tuple[int, int, int]] = {}
-        for part, name in enumerate(("train", "test")):
-            self.rows_of.append(np.load(features / f"{data}.{name}.{size}.npy", mmap_mode="r"))
-            X = np.load(folder / f"{data}.{name}.npz")["X"]
-            for view, pictures in enumerate((X, X[:, :, ::-1])):
-                for place, picture in enumerate(pictures):
-                    self.places[hash(picture.tobytes())] = part, place, view
-
-    def rows(self, pictures: Tensor) -> Tensor:
-        places = [
-            self.places[hash(picture.tobytes())] if picture.any() else (0, 0, 0)  # zeros pad a block
-            for picture in (pictures * 255).round().to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy()
-        ]
-        rows = np.stack([self.rows_of[part][place, view] for part, place, view in places])
-        return torch.from_numpy(rows).to(pictures.device).float()
 
 
 def percent(net: IF2Net, X: np.ndarray, y: np.ndarray) -> float:
@@ -83,12 +58,9 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for name in arguments.data or TASKS:
         train, test = (read(arguments.folder, name, part) for part in ("train", "test"))
         for encoder in arguments.encoder or INNATE:
-            if arguments.features:
-                network: Any = Remembered(arguments.features, arguments.folder, name, INNATE[encoder])
-                weights.shipped = lambda size, device, network=network: network
-            facts = {"data": name, "encoder": encoder, "remembered": arguments.features is not None}
-            facts["width"] = arguments.width
-            settings = {"encoder": encoder, "device": arguments.device, "width": arguments.width}
+            width = NODES[INNATE[encoder]] if arguments.width is None else arguments.width
+            facts = {"data": name, "encoder": encoder, "width": width}
+            settings = {"encoder": encoder, "device": arguments.device, "width": width}
             both = {}
             if arguments.flips is None:
                 both = {flips: held_back_accuracy(train, **settings, flips=flips) for flips in (True, False)}
@@ -104,7 +76,6 @@ def rows(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--features", type=Path)
     parser.add_argument("--encoder", nargs="*", choices=INNATE)
     parser.add_argument("--data", nargs="*", choices=TASKS)
     parser.add_argument("--tasks", nargs="*", type=int)

@@ -25,6 +25,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from if2net.encoder.innate import weights
+from if2net.encoder.innate.encoder import SIDE
 from if2net.encoder.innate.network import Network
 from if2net.encoder.innate.nodes import RandomNodes
 
@@ -40,17 +41,17 @@ def features(size: str, X: np.ndarray, device: torch.device) -> Tensor:
     return both_views(network, X, device)
 
 
-def both_views(network: Network, X: np.ndarray, device: torch.device, side: int | None = None) -> Tensor:
+def both_views(network: Network, X: np.ndarray, device: torch.device, side: int = SIDE) -> Tensor:
     """Return the features of each picture and of its mirror image, pictures × 2 × features.
 
-    The pictures are resized to a square of this side, if one is given.
+    The pictures are resized to a square of this side, as in the encoder.
     """
     pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
     rows = []
     for some in pictures.split(BLOCK):
         plain = some.to(device).float() / 255
-        if side is not None and plain.shape[2:] != (side, side):
-            plain = interpolate(plain, (side, side), mode="bilinear", antialias=True)  # as in the encoder
+        if plain.shape[2:] != (side, side):
+            plain = interpolate(plain, (side, side), mode="bilinear", antialias=True)
         rows.append(torch.stack([network.rows(view) for view in (plain, plain.flip(3))], dim=1))
     return torch.cat(rows)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from if2net import IF2NetClassifier, load
+from if2net import IF2NetClassifier, load, modelfile
 from if2net.config import Config
 from if2net.encoder.presets import MOST_INPUTS
 from if2net.errors import ConfigurationError, InputError
@@ -128,6 +128,20 @@ def test_learners_of_pictures_merge(learned, data):
     new = IF2Net(device="cpu").merge(learned)
     assert new.config.image_shape == "24x25x3"
     np.testing.assert_allclose(scores(new, X[:5]), scores(learned, X[:5]), atol=1e-4)
+
+
+def test_a_learner_from_an_older_file_stays_as_it_is_and_does_not_merge_with_a_new_one(learned, data, tmp_path):
+    X, y = data
+    learned.save(tmp_path / "model.if2")
+    tensors, header = modelfile.read(tmp_path / "model.if2")
+    del tensors["encoder.resized"]
+    modelfile.write(tmp_path / "older.if2", tensors, header)
+    older = IF2Net.load(tmp_path / "older.if2", device="cpu")
+    assert not older.encoder.resized
+    older.learn(X, y).save(tmp_path / "again.if2")
+    assert not IF2Net.load(tmp_path / "again.if2", device="cpu").encoder.resized
+    with pytest.raises(InputError, match="an earlier version, which did not resize"):
+        IF2Net(**CPU).learn(X, y).merge(older)
 
 
 def test_batches_of_pictures_are_learned_as_one_task(learned, data):

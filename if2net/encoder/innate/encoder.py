@@ -27,8 +27,11 @@ INNATE = {"innate": "small", "innate-large": "large"}
 FULL_SCALES = (1, 16, 255, 4095, 65535)
 # Only pictures of these scales may have fractions. Others would be taken for much darker ones.
 SCALES_OF_FRACTIONS = (1, 255)
-# Pictures with a side outside these bounds are resized to that of the drawings.
-SIDES, SIDE = (24, 48), 32
+# Pictures with a side outside these bounds are resized to that of the drawings. Smaller ones are worse as they are
+# (results/innate_views.py).
+SIDES, SIDE = (32, 48), 32
+# The bounds for pictures of a file that does not say whether they are resized.
+SIDES_OF_OLDER_FILES = (24, 48)
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
 PICTURES = {"cpu": 128, "cuda": 1024}
 # Random nodes beside the features of a network. The small one then has 8,192 features, as many as the default encoder
@@ -87,6 +90,7 @@ class InnateConfig:
         specs = {
             "encoder.innate": TensorSpec((32,), torch.uint8, least=0),
             "encoder.full": TensorSpec((1,), dtype, least=min(FULL_SCALES), most=max(FULL_SCALES)),
+            "encoder.resized": TensorSpec((1,), torch.uint8, least=0, most=1, needed=False),
         }
         if self.nodes:
             specs["encoder.signs"] = TensorSpec(
@@ -112,6 +116,7 @@ class InnateEncoder:
     config: InnateConfig
     full: Tensor | None = None  # the largest value that a pixel can have
     nodes: RandomNodes | None = None
+    resized: bool = False  # whether the pictures are resized
     # `check` compares the range of the values, so usual sizes are not needed.
     usual: ClassVar[None] = None
     clips: ClassVar[bool] = False
@@ -142,6 +147,7 @@ class InnateEncoder:
             )
         self.config.check_memory(X.dtype, X.device)
         self.full = X.new_tensor([full])
+        self.resized = self._outside(SIDES)
         if self.config.nodes:
             self.nodes = RandomNodes.draw(self.config.features, self.config.nodes).to(X.device)
 
@@ -188,9 +194,10 @@ class InnateEncoder:
         )
 
     def tensors(self) -> Iterator[tuple[str, Tensor]]:
-        """Yield the hash of the weights, which are part of the package, the scale of the values, and the nodes."""
+        """Yield the hash of the weights, which are part of the package, and what was decided with the first data."""
         yield "encoder.innate", self._hash
         yield "encoder.full", self._full
+        yield "encoder.resized", torch.tensor([self.resized], dtype=torch.uint8)
         if self.nodes is not None:
             yield "encoder.signs", self.nodes.signs
 
@@ -198,6 +205,8 @@ class InnateEncoder:
         if not torch.equal(tensors["encoder.innate"].cpu(), self._hash):
             raise ModelFileError("It needs another innate encoder than the one of this version of if2net.")
         self.full = tensors["encoder.full"]
+        resized = tensors.get("encoder.resized")
+        self.resized = self._outside(SIDES_OF_OLDER_FILES) if resized is None else bool(resized)
         if self.config.nodes:
             self.nodes = RandomNodes(tensors["encoder.signs"], self.config.features, self.config.nodes)
 
@@ -210,6 +219,11 @@ class InnateEncoder:
         if self.full is None:
             raise RuntimeError("The encoder has not been started; call start with the first data.")
         return self.full
+
+    def _outside(self, bounds: tuple[int, int]) -> bool:
+        """Return whether a side of the pictures is outside these bounds."""
+        least, most = bounds
+        return not all(least <= side <= most for side in self.config.shape[:2])
 
     def _too_dark(self, X: Tensor) -> Tensor:
         """Return which pictures have fractions of at most 1 where values up to 255 are expected.
@@ -234,6 +248,4 @@ class InnateEncoder:
 
     def _pictures(self, X: Tensor) -> Tensor:
         pictures = (X / self._full).float().view(-1, *self.config.shape).permute(0, 3, 1, 2)
-        if all(SIDES[0] <= side <= SIDES[1] for side in self.config.shape[:2]):
-            return pictures
-        return F.interpolate(pictures, (SIDE, SIDE), mode="bilinear", antialias=True)
+        return F.interpolate(pictures, (SIDE, SIDE), mode="bilinear", antialias=True) if self.resized else pictures

@@ -1,6 +1,8 @@
 import pytest
 import torch
+from torch.nn import functional as F
 
+from if2net import tensor_specs
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.encoder import INNATE, InnateConfig, InnateEncoder
 from if2net.errors import InputError, ModelFileError
@@ -65,6 +67,34 @@ def test_pictures_of_any_size_can_be_encoded(shape):
     encoder.start(X)
     assert encoder.encode(X, []).shape == (2, encoder.width)
     assert bool(encoder.encode(X, []).isfinite().all())
+
+
+@pytest.mark.parametrize(
+    ("shape", "resized"),
+    [((28, 28, 1), True), ((32, 32, 3), False), ((48, 32, 1), False), ((32, 31, 1), True), ((49, 32, 3), True)],
+)
+def test_pictures_with_a_side_below_32_or_above_48_are_resized_to_32(shape, resized):
+    encoder = InnateEncoder(InnateConfig("small", shape, flips=False))
+    X = torch.rand(2, encoder.inputs, generator=torch.Generator().manual_seed(0))
+    encoder.start(X)
+    pictures = X.view(2, *shape).permute(0, 3, 1, 2)
+    if resized:
+        pictures = F.interpolate(pictures, (32, 32), mode="bilinear", antialias=True)
+    features = weights.shipped("small", torch.device("cpu")).features(pictures)
+    torch.testing.assert_close(encoder.encode(X, [])[:, :-1], features)
+
+
+@pytest.mark.parametrize(("shape", "resized"), [((28, 28, 1), False), ((32, 32, 3), False), ((23, 28, 1), True)])
+def test_a_file_that_does_not_say_so_has_pictures_with_sides_of_24_to_48_as_they_are(shape, resized):
+    encoder = InnateEncoder(InnateConfig("small", shape))
+    encoder.start(torch.rand(2, encoder.inputs))
+    tensors = dict(encoder.tensors())
+    del tensors["encoder.resized"]
+    tensor_specs.check(tensors, encoder.config.tensor_specs(encoder.inputs, torch.float32))
+    again = InnateEncoder(encoder.config)
+    again.restore(tensors)
+    assert again.resized == resized
+    assert bool(dict(again.tensors())["encoder.resized"]) == resized
 
 
 @pytest.mark.parametrize("values", [(-0.1, 1.0), (0.0, 70_000.0)])

@@ -55,7 +55,7 @@ def test_the_features_of_an_innate_network_have_settings_of_their_own(monkeypatc
     expected = {
         ("cifar10", "innate"): 2.0,
         ("cifar10", "innate-adapted,flip=no"): 2.0,
-        ("mnist", "innate,size=28,flip=no"): 3.0,
+        ("mnist", "innate,flip=no"): 3.0,
         ("mnist", None): 4.0,
         ("mnist", "pixels"): 1.0,
         ("cifar10", "innate-large"): 1.0,  # not searched

@@ -12,7 +12,7 @@ from if2net.study.bench.results import Results
 def innate(monkeypatch):
     """The experiment with four classes."""
     parts = (
-        Part("mnist-4/2@innate,size=28,flip=no", "agnostic", ("ncm",)),
+        Part("mnist-4/2@innate,flip=no", "agnostic", ("ncm",)),
         Part("cifar100-4/2@innate", "agnostic", ("ncm", "if2net")),
         Part("cifar100-4/4@innate", "agnostic", ("if2net",)),
         Part("cifar100-4/2@pixels", "agnostic", ("ncm",)),

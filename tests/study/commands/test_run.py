@@ -18,7 +18,7 @@ def test_pictures_are_encoded_by_the_innate_encoder_unless_another_is_chosen(pic
 
 
 def test_of_the_innate_features_every_method_gets_the_same_rows_and_if2net_its_nodes(coloured, own_cache, tmp_path):
-    words = ("run", "mnist-4/2@innate,size=28", "-m", "if2net", "-m", "slda", "--data", coloured)
+    words = ("run", "mnist-4/2@innate", "-m", "if2net", "-m", "slda", "--data", coloured)
     said = if2net(*words, "--set", "if2net.width=0", "--out", tmp_path / "out")
     assert "trained on drawings" in " ".join(said.split())
     results = Results.read(tmp_path / "out" / "results.json")

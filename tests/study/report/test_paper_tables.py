@@ -208,7 +208,7 @@ def test_the_innate_encoders_have_a_table_each_and_a_figure_by_the_number_of_tas
 
 
 def test_a_figure_without_runs_on_cifar_has_the_published_lines(compared, tmp_path):
-    write("innate", [compared("mnist-10/5@innate,size=28")], tmp_path)
+    write("innate", [compared("mnist-10/5@innate")], tmp_path)
     texts = words(tmp_path / "tasks.svg")
     assert "CIRCLE, as published" in texts
     assert not any("if2net" in text for text in texts)
