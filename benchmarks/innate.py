@@ -27,6 +27,7 @@ from torch import Tensor
 from if2net import IF2NetClassifier
 from if2net.encoder import INNATE, InnateConfig, InnateEncoder
 from if2net.encoder.innate import weights
+from if2net.encoder.innate.encoder import SIDE
 from if2net.files import write_text
 from if2net.study.bench.environment import environment
 from if2net.study.data import load_dataset
@@ -37,8 +38,8 @@ TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def rate(size: str, dtype: torch.dtype) -> float:
-    """Return the pictures of 28×28 pixels that a network takes per second of processor time of one thread."""
-    network, pictures = weights.shipped(size, torch.device("cpu")), torch.rand(PICTURES, 1, 28, 28)
+    """Return the pictures of 32×32 pixels that a network takes per second of processor time of one thread."""
+    network, pictures = weights.shipped(size, torch.device("cpu")), torch.rand(PICTURES, 1, SIDE, SIDE)
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == torch.bfloat16):
         return per_second(network.rows, pictures)
 
@@ -46,7 +47,10 @@ def rate(size: str, dtype: torch.dtype) -> float:
 def encoding_rate(
     name: str, threads: int = 1, clock: Callable[[], float] = time.process_time, nodes: int | None = None
 ) -> float:
-    """Return the same for an encoder with its random nodes, in float32 and without mirror images."""
+    """Return the same for an encoder with its random nodes, in float32 and without mirror images.
+
+    Its pictures have 28×28 pixels, and it resizes them to 32×32.
+    """
     pictures, encoder = torch.rand(PICTURES, 784), InnateEncoder(InnateConfig.of(name, (28, 28, 1), None, nodes))
     encoder.start(pictures)
     return per_second(encoder.encoding([]), pictures, threads, clock)
