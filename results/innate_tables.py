@@ -62,21 +62,23 @@ def best(data: str, size: str, views: int, readout: tuple[Any, ...], by: str = "
     return max((row[by] for row in lines("nodes") if tuple(row[key] for key in keys) == wanted), default=None)
 
 
-def held_back(data: str, encoder: str, width: int) -> dict[bool, float]:
+def held_back(data: str, encoder: str, width: int, file: str = "rows") -> dict[bool, float]:
     """Return the accuracy on held-back training pictures, with and without mirror images."""
     return {
         row["flips"]: row["accuracy"]
-        for row in lines("rows")
+        for row in lines(file)
         if row["kind"] == "held back" and (row["data"], row["encoder"], row["width"]) == (data, encoder, width)
     }
 
 
-def product(data: str, encoder: str, tasks: int, width: int | None = None) -> list[float]:
+def product(data: str, encoder: str, tasks: int, width: int | None = None, file: str = "rows") -> list[float]:
     """Return the test accuracy by class order; the held-back pictures decide on mirror images."""
     width = width or WIDTHS[encoder][-1]
-    both = held_back(data, encoder, width)
+    both = held_back(data, encoder, width, file)
+    if not both:
+        return []
     wanted = (data, encoder, tasks, width, max(both, key=lambda flips: both[flips]))
-    runs = [row for row in lines("rows") if row["kind"] == "product"]
+    runs = [row for row in lines(file) if row["kind"] == "product"]
     accuracies = {
         (run["data"], run["encoder"], run["tasks"], run["width"], run["settings"]["flips"]): run["accuracy"]
         for run in runs
@@ -93,6 +95,16 @@ def cell(figures: list[float]) -> str:
     return mean if difference == "0.00" else f"{mean} (range {difference})"
 
 
+def file_of_rows(folder: str) -> str:
+    """Return the file with the rows of `results/innate.py` for pictures of the size that this folder has."""
+    return "rows-28x28" if "size=28" in results(f"innate/{folder}").scenario else "rows"
+
+
+def note_on_size(folder: str) -> str:
+    """Return the remark in tables on streams of pictures that were not resized."""
+    return " (as 28×28)" if file_of_rows(folder) == "rows-28x28" else ""
+
+
 STREAMS = (("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100)))
 
 
@@ -101,8 +113,10 @@ def innate(tasks: Iterable[int] = (5, 10, 20, 50, 100), names: Iterable[str] = S
     rows = []
     for data, n in STREAMS:
         if n in tasks:
-            runs = [results(f"innate/{data}-{CLASSES[data]}-{n}-{encoder}").of("if2net") for encoder in SIZES]
-            rows.append([f"{NAMES[data]}, {n} tasks", *(cell([100 * run.acc for run in each]) for each in runs)])
+            folders = [f"{data}-{CLASSES[data]}-{n}-{encoder}" for encoder in SIZES]
+            accuracies = [[100 * run.acc for run in results(f"innate/{folder}").of("if2net")] for folder in folders]
+            cells = [cell(each) + note_on_size(folder) for each, folder in zip(accuracies, folders, strict=True)]
+            rows.append([f"{NAMES[data]}, {n} tasks", *cells])
     return markdown(["classes in tasks", *names], rows)
 
 
@@ -119,8 +133,8 @@ def innate_command() -> str:
         summary = results(f"innate/{part.folder}").summary
         encoder = str(scenario.backbone).partition(",")[0]
         cells = [_of_orders(summary[name]) if name in summary else "–" for name in methods]
-        stream = f"{NAMES[scenario.dataset]}, {scenario.tasks} tasks"
-        rows.append([f"{stream}, {SIZES.get(encoder, encoder)}", *(cells if scenario.tasks <= 10 else cells[:1])])
+        stream = f"{NAMES[scenario.dataset]}, {scenario.tasks} tasks, {SIZES.get(encoder, encoder)}"
+        rows.append([stream + note_on_size(part.folder), *(cells if scenario.tasks <= 10 else cells[:1])])
     return markdown(["classes in tasks, features", *methods], [row + [""] * (7 - len(row)) for row in rows])
 
 
@@ -151,6 +165,17 @@ def innate_flips() -> str:
         rows.append([name, *(f"{accuracies[flips]:.2f}" for accuracies in by_encoder for flips in (False, True))])
     headings = ["small, plain", "small, mirrored", "large, plain", "large, mirrored"]
     return markdown(["held-back pictures of", *headings], rows)
+
+
+def innate_resized() -> str:
+    """Held-back accuracy of both encoders with pictures of 28×28 pixels as they are, and resized to 32×32."""
+    rows = []
+    for data in ("mnist", "fashion-mnist"):
+        for encoder, widths in WIDTHS.items():
+            files = [held_back(data, encoder, widths[-1], file) for file in ("rows-28x28", "rows")]
+            cells = [f"{accuracies[flips]:.2f}" for flips in (False, True) for accuracies in files]
+            rows.append([f"{NAMES[data]}, {SIZES[encoder]}", *cells])
+    return markdown(["held-back pictures of", "plain, 28", "plain, 32", "mirrored, 28", "mirrored, 32"], rows)
 
 
 def innate_views() -> str:

@@ -245,9 +245,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
         ],
         "docs/guides/comparing": [
             (
-                "There are {} files with such a commit in `results/` and `benchmarks/`. One of them has {} of the {} "
-                "methods",
-                [files_with_uncommitted_code(), *uncommitted(FASHION)],
+                "There are {} files with such a commit in `results/` and `benchmarks/`: searches",
+                (files_with_uncommitted_code(),),
             ),
             *(
                 (
@@ -341,24 +340,17 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
                 "OWM learns one of the five orders badly ({:.2f})",
                 (min(100 * run.acc for run in results(FASHION).of("owm")),),
             ),
-            ("On FashionMNIST, {} of the {} methods are a day older", uncommitted(FASHION)),
             ("FashionMNIST, with a rate of {}, this was seen on a CPU only", (rate_of_logd(FASHION),)),
             (
                 "made on the H200, has a rate of {}, and no file says whether {} diverges there",
                 [rate_of_logd(folder) for folder in (EARLIER_FASHION, FASHION)],
             ),
             ("on a CPU, with torch {} instead of {}", [torch_of(method) for method in ("logd", "owm")]),
-            ("which moved its MNIST row by {:.1f} points", (-fmean(leads(MNIST, "fs-dgpm", "fs-dgpm", EARLIER)),)),
+            ("an MNIST row that was {:.1f} points higher", (-fmean(leads(MNIST, "fs-dgpm", "fs-dgpm", EARLIER)),)),
             ("on none of MNIST, where it has {:.2f} ± {:.2f}", spread("logd/mnist", "logd")),
             ("(`follow` {})", (hyperparameters.space("if2net")[0]["follow"][0],)),
         ],
     }
-
-
-def uncommitted(folder: str) -> list[int]:
-    """Return the number of methods whose commit had uncommitted changes, and the number of all methods."""
-    commits = {run.method: str(run.environment["commit"]) for run in results(folder).runs}
-    return [sum(commit.endswith("-dirty") for commit in commits.values()), len(commits)]
 
 
 def files_with_uncommitted_code() -> int:

@@ -530,6 +530,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "innate-again": innate_tables.innate_again,
     "innate-nodes-of-small": innate_tables.innate_nodes_of_small,
     "innate-flips": innate_tables.innate_flips,
+    "innate-resized": innate_tables.innate_resized,
     "innate-views": innate_tables.innate_views,
     "innate-adaptation": innate_tables.innate_adaptation,
     "innate-nodes": innate_tables.innate_nodes,
