@@ -661,6 +661,8 @@ def innate() -> Checked:
     repeated = [*innate_tables.lines("repeat")]
     same = all(len(row["hashes"]) == 3 and len({*row["hashes"]}) == 1 and row["steps"] == 600 for row in repeated)
     yield same and {row["size"] for row in repeated} == {*SIZES}, "docs/innate.md: repeated trainings differ."
+    whole = [row["digest"] for row in innate_tables.lines("training") if row.get("kernels") == "not timed"]
+    yield (len(whole), len({*whole})) == (2, 1), "docs/innate.md: whole trainings of the large network differ."
     said = "three trainings of each size with 600 steps, side by side, had the same bits"
     yield said in " ".join(prose.split()), f"docs/innate.md does not say: {said}"
     for part in EXPERIMENTS["innate"].parts:
