@@ -204,6 +204,18 @@ def _compared(row: Row | None, own: bool) -> str:
     return f"{row['accuracy']:.2f}" + ("" if own and not row["weight"] else f" ({gain:+.2f} ± {error:.2f})")
 
 
+def innate_folders() -> str:
+    """Held-back accuracy and size of the model file by the encoder of the features, which are rows."""
+    by_encoder = {(row["data"], row["tasks"], row["encoder"]): row for row in lines("folders")}
+    rows = []
+    for data, tasks in dict.fromkeys(key[:2] for key in by_encoder):
+        pair = [by_encoder[data, tasks, encoder] for encoder in ("linear", "wide")]
+        stream = "all classes at once" if tasks == 1 else f"{tasks} tasks"
+        cells = [f"{row['accuracy']:.2f}, {row['size'] / 1e6:.0f} MB" for row in pair]
+        rows.append([f"{NAMES[data]}, {stream}", *cells])
+    return markdown(["held-back pictures of", "`encoder=linear`", "`encoder=wide`"], rows)
+
+
 def innate_peers() -> str:
     """Each method on the features of both networks, with the number of trials of its search."""
     peers = {(row["data"], row["size"], row["method"]): row for row in lines("peers")}

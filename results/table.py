@@ -524,6 +524,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "innate": innate_tables.innate,
     "innate-short": innate_tables.innate_short,
     "innate-command": innate_tables.innate_command,
+    "innate-folders": innate_tables.innate_folders,
     "innate-peers": innate_tables.innate_peers,
     "innate-imitation": innate_tables.innate_imitation,
     "innate-small": innate_tables.innate_small,

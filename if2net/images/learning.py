@@ -14,6 +14,7 @@ import numpy as np
 from if2net.classifier import Model, learner_of
 from if2net.config import resolve_device
 from if2net.errors import InputError
+from if2net.images.backbones.registry import BESIDE, split
 from if2net.images.folders import ImageFiles, ImageFolders, list_classes, list_images
 from if2net.images.model_backbone import check_backbone, extractor_for
 from if2net.learner import IF2Net
@@ -26,6 +27,19 @@ LOADING = "loading the backbone"
 # The settings of a new model for images. Features of a backbone need no wide random layer: without it, the model
 # takes a fraction of the time and of the file. On some features a wide layer is a few points more accurate.
 IMAGE_SETTINGS: Mapping[str, Any] = MappingProxyType({"encoder": "linear"})
+# Those for features on which it is worth three points (results/innate_folders.py).
+WIDE_SETTINGS: Mapping[str, Any] = MappingProxyType({"encoder": "wide"})
+
+
+def settings_for(backbone: str | None) -> Mapping[str, Any]:
+    """Return the settings of a new model for images with this backbone.
+
+    >>> settings_for(None)["encoder"], settings_for("innate,flip=no")["encoder"]
+    ('linear', 'wide')
+    """
+    name, options = split(backbone or "")
+    alone = not any(option.startswith(BESIDE) for option in options)
+    return WIDE_SETTINGS if name == "innate" and alone else IMAGE_SETTINGS
 
 
 @dataclass(frozen=True)
@@ -90,7 +104,7 @@ def learn_images(
     model : IF2NetClassifier or IF2Net
         A new model, or one that has learned images before. For a new one, ``encoder="linear"`` is recommended: on
         the features of a backbone it is much faster and smaller than the default encoder, which can be a few points
-        more accurate.
+        more accurate. With the backbone ``"innate"``, the default encoder is recommended.
     folders : path or sequence of paths
         Folders with one sub-folder per class. The name of the sub-folder is the label.
     backbone : str, optional

@@ -188,6 +188,14 @@ def test_a_new_model_for_images_is_linear_unless_another_encoder_is_set(model, f
     assert [load(path).encoder for path in (model, tmp_path / "wide.if2")] == ["linear", "wide"]
 
 
+def test_a_new_model_with_the_small_innate_network_has_a_wide_layer(folder, tmp_path):
+    for name, words in {"wide": [], "linear": ["--set", "encoder=linear"]}.items():
+        path = tmp_path / f"{name}.if2"
+        if2net("learn", path, folder / "today", "--backbone", "innate", *words)
+        assert load(path).encoder == name
+    assert load(tmp_path / "wide.if2").learner_.encoder.width == 8193
+
+
 WRONG = {
     "empty folder": (["empty"], "has no sub-folders with images"),
     "no sub-folders": (["unseen"], "holds images, but no sub-folders"),

@@ -12,7 +12,7 @@ from typing import Any
 from if2net.config import Config
 from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError, unknown
-from if2net.images.learning import IMAGE_SETTINGS
+from if2net.images.learning import settings_for
 from if2net.study.bench.search import Space
 from if2net.study.bench.settings import Given
 from if2net.study.data import DATASETS, IMAGE_DATASETS, Scenario, is_image_dataset
@@ -35,7 +35,7 @@ def searched(
     keys = ["-".join([name, *ending]) for name in names]
     values: dict[str, Mapping[str, Any]] = {name: _best(name, keys) for name in methods}
     if keys[-1] == "images" and images and dataset not in IMAGE_DATASETS and "if2net" in values:
-        values["if2net"] = IMAGE_SETTINGS  # a user's own images: the same model as `if2net learn` builds
+        values["if2net"] = settings_for(backbone)  # a user's own images: the same model as `if2net learn` builds
     return [(name, setting, value) for name, settings in values.items() for setting, value in settings.items()]
 
 
