@@ -25,7 +25,9 @@ def record(
     """
     parser.add_argument("--out", type=Path, default=INNATE / name)
     arguments = parser.parse_args()
-    given = {key: value for key, value in vars(arguments).items() if key != "out"}
+    # Without the folders of a path, which belong to one machine.
+    values = {key: value.name if isinstance(value, Path) else value for key, value in vars(arguments).items()}
+    given = {key: value for key, value in values.items() if key != "out"}
     first = {"environment": environment(device or arguments.device), "arguments": given}
     with arguments.out.open("a") as out:
         for row in itertools.chain([first], rows(arguments)):
