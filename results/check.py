@@ -251,7 +251,11 @@ def best_of_innate(method: str, key: str) -> dict[str, str]:
     if method == "if2net":
         return {"encoder": encoder}
     wanted = (data, innate_tables.SIZES[encoder], method)
-    chosen = {(row["data"], row["size"], row["method"]): row["chosen"] for row in innate_tables.lines("peers")}
+    chosen = {
+        (row["data"], row["size"], row["method"]): row["chosen"]
+        for row in innate_tables.lines("peers")
+        if row["views"] == innate_tables.PEERS_VIEWS
+    }
     return chosen[wanted]
 
 

@@ -1,9 +1,10 @@
 """Trials of innate networks that are adapted to the first task, on held-back training pictures.
 
-A sixth of the training pictures is held back, as in `results/innate.py`. The network adapts to the other pictures of
-the first classes. A learner with the default nodes then learns some pictures of all classes, with mirror images. The
-first row is the network without adaptation. `first` and `later` are the accuracies on the classes of the first task
-and on the others, `change` is the relative change of the features.
+The pictures are resized as by the backbone of the study. A sixth of the training pictures is held back, as in
+`results/innate.py`. The network adapts to the other pictures of the first classes. A learner with the default nodes
+then learns some pictures of all classes, with mirror images. The first row is the network without adaptation. `first`
+and `later` are the accuracies on the classes of the first task and on the others, `change` is the relative change of
+the features.
 
 usage: python results/innate_adaptation.py FOLDER [--data fashion-mnist] [--encoder innate] [--classes 2]
                                            [--orders 0 1] [--rates 1e-5 3e-5 1e-4] [--steps 300] [--learned 12000]
@@ -27,6 +28,8 @@ from if2net.config import Config
 from if2net.encoder import INNATE
 from if2net.encoder.innate import weights
 from if2net.encoder.innate.network import Network
+from if2net.images.backbones.innate import Innate
+from if2net.images.read import frame_pixels
 from if2net.study.methods.common.encoded import EncodedLearner
 from if2net.study.pretraining.adaptation import Adaptation, adapt
 
@@ -36,7 +39,9 @@ class Trials:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         file = np.load(arguments.folder / f"{arguments.data}.train.npz")
-        self.X, self.y = file["X"], file["y"].astype(int)
+        framing = Innate.preprocessing.framing
+        self.X = np.stack([frame_pixels(picture, framing) for picture in file["X"]])
+        self.y = file["y"].astype(int)
         self.config = Config(encoder=arguments.encoder, device=arguments.device)
         self.device = torch.device(arguments.device)
         self.tested = held_back(len(self.y))
@@ -48,7 +53,7 @@ class Trials:
 
     def adapted(self, network: Network, first: np.ndarray, adaptation: Adaptation) -> Network:
         seen = ~self.tested & np.isin(self.y, first)
-        pictures = torch.from_numpy(self.X[seen].reshape(int(seen.sum()), *self.X.shape[1:3], -1))
+        pictures = torch.from_numpy(self.X[seen])
         labels = torch.from_numpy(np.searchsorted(np.sort(first), self.y[seen]))
         return adapt(network, pictures.permute(0, 3, 1, 2), labels, adaptation)
 

@@ -31,6 +31,8 @@ NODES = {
     "4,352 nodes": (4352, False, 1.0, False),
     "8,192 nodes": (8192, False, 1.0, False),
 }
+# The peers are compared with mirror images. A search without them is in the same file.
+PEERS_VIEWS = 2
 # Weights of mirror images.
 VIEWS = (0.0, 0.2, 0.35, 0.5)
 # Earlier read-outs that are shown, in this order.
@@ -218,7 +220,8 @@ def innate_folders() -> str:
 
 def innate_peers() -> str:
     """Each method on the features of both networks, with the number of trials of its search."""
-    peers = {(row["data"], row["size"], row["method"]): row for row in lines("peers")}
+    searches = [row for row in lines("peers") if row["views"] == PEERS_VIEWS]
+    peers = {(row["data"], row["size"], row["method"]): row for row in searches}
     columns = [(data, encoder, n) for encoder in SIZES for data, n in (("fashion-mnist", 5), ("cifar100", 10))]
     rows = [
         [
