@@ -513,8 +513,13 @@ def relations() -> Checked:
         "innate/fashion-mnist-10-5-innate": {"level": {"acil", "ranpac"}},
         **{f"photographs/{part.folder}": {} for part in EXPERIMENTS["photographs"].parts},
     }
-    for data, word in (("mnist", "level"), ("fashion-mnist", "ahead")):  # with as many nodes as RanPAC
-        own, there = f"innate/nodes-10000/{data}-10-5-innate", f"innate/{data}-10-5-innate"
+    for nodes, data, word in (
+        (10_000, "mnist", "level"),  # as many nodes as RanPAC
+        (10_000, "fashion-mnist", "ahead"),
+        (16_384, "mnist", "ahead"),
+        (16_384, "fashion-mnist", "ahead"),
+    ):
+        own, there = f"innate/nodes-{nodes}/{data}-10-5-innate", f"innate/{data}-10-5-innate"
         found = [relation(own, "if2net", method, there) for method in ("ranpac", "acil")]
         yield found == [word] * 2, f"In {own}, IF2Net is {' and '.join(found)} of RanPAC and ACIL."
     for tasks in (5, 10):
