@@ -885,10 +885,11 @@ class IF2Net:
                 f"The first pictures of these two learners decided on different ranges of values, {ends}, so their "
                 "statistics cannot be added; learn one of them again, with first pictures of the full range."
             )
-        if different == ["encoder.resized"]:
+        if "encoder.resized" in different and {*different} <= {"encoder.resized", "encoder.full"}:
+            older = "The learner to merge" if ours["encoder.resized"] else "The learner to merge into"
             raise InputError(
-                "One of these two learners comes from a file of an earlier version, which did not resize pictures of "
-                "this size, so their statistics cannot be added; learn its pictures again with this version."
+                f"{older} comes from a file of an earlier version, which did not resize pictures of this size, so "
+                "their statistics cannot be added; learn its pictures again with this version."
             )
         if different:
             raise InputError(

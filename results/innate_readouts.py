@@ -155,7 +155,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=8192, help="the most nodes that a read-out may have")
     parser.add_argument("--fitted", type=int)
     parser.add_argument("--ridges", nargs="+", type=float, default=RIDGES)
-    record(parser, "nodes.jsonl", readouts)
+    record(parser, "nodes.jsonl", readouts, "cpu")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def features(size: str, X: np.ndarray, device: torch.device) -> Tensor:
 def both_views(network: Network, X: np.ndarray, device: torch.device, side: int = SIDE) -> Tensor:
     """Return the features of each picture and of its mirror image, pictures × 2 × features.
 
-    The pictures are resized to a square of this side, as in the encoder.
+    The pictures are resized to a square of this side, as those with sides below 32 are in the encoder.
     """
     pictures = torch.from_numpy(X if X.ndim == 4 else X[..., None]).permute(0, 3, 1, 2)
     rows = []

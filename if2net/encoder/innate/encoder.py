@@ -30,7 +30,7 @@ SCALES_OF_FRACTIONS = (1, 255)
 # Pictures with a side outside these bounds are resized to that of the drawings. Smaller ones are worse as they are
 # (results/innate_views.py).
 SIDES, SIDE = (32, 48), 32
-# The bounds for pictures of a file that does not say whether they are resized.
+# The bounds in older files, which do not say whether their pictures are resized.
 SIDES_OF_OLDER_FILES = (24, 48)
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
 PICTURES = {"cpu": 128, "cuda": 1024}
@@ -67,6 +67,15 @@ class InnateConfig:
         """Return S, the number of columns of V: the nodes, the features of the network, and a column of ones."""
         return self.nodes + self.features + 1
 
+    @property
+    def resized(self) -> bool:
+        """Whether pictures of this shape are resized to `SIDE`."""
+        return _outside(self.shape, SIDES)
+
+    @property
+    def resized_in_older_files(self) -> bool:
+        return _outside(self.shape, SIDES_OF_OLDER_FILES)
+
     def operations(self, inputs: int) -> int:
         """Return the floating-point operations for one picture."""
         return SIZES[self.size][0].operations(SIDE) * (2 if self.flips else 1)
@@ -90,8 +99,9 @@ class InnateConfig:
         specs = {
             "encoder.innate": TensorSpec((32,), torch.uint8, least=0),
             "encoder.full": TensorSpec((1,), dtype, least=min(FULL_SCALES), most=max(FULL_SCALES)),
-            "encoder.resized": TensorSpec((1,), torch.uint8, least=0, most=1, needed=False),
         }
+        if self.resized != self.resized_in_older_files:
+            specs["encoder.resized"] = TensorSpec((1,), torch.uint8, least=0, most=1, needed=False)
         if self.nodes:
             specs["encoder.signs"] = TensorSpec(
                 RandomNodes.shape(self.features, self.nodes), torch.int8, least=-1, most=1
@@ -116,7 +126,7 @@ class InnateEncoder:
     config: InnateConfig
     full: Tensor | None = None  # the largest value that a pixel can have
     nodes: RandomNodes | None = None
-    resized: bool = False  # whether the pictures are resized
+    resized: bool | None = None  # whether the pictures are resized; None: as in older files
     # `check` compares the range of the values, so usual sizes are not needed.
     usual: ClassVar[None] = None
     clips: ClassVar[bool] = False
@@ -147,7 +157,7 @@ class InnateEncoder:
             )
         self.config.check_memory(X.dtype, X.device)
         self.full = X.new_tensor([full])
-        self.resized = self._outside(SIDES)
+        self.resized = self.config.resized
         if self.config.nodes:
             self.nodes = RandomNodes.draw(self.config.features, self.config.nodes).to(X.device)
 
@@ -197,7 +207,8 @@ class InnateEncoder:
         """Yield the hash of the weights, which are part of the package, and what was decided with the first data."""
         yield "encoder.innate", self._hash
         yield "encoder.full", self._full
-        yield "encoder.resized", torch.tensor([self.resized], dtype=torch.uint8)
+        if self.config.resized != self.config.resized_in_older_files:
+            yield "encoder.resized", torch.tensor([self._resized], dtype=torch.uint8)
         if self.nodes is not None:
             yield "encoder.signs", self.nodes.signs
 
@@ -206,7 +217,7 @@ class InnateEncoder:
             raise ModelFileError("It needs another innate encoder than the one of this version of if2net.")
         self.full = tensors["encoder.full"]
         resized = tensors.get("encoder.resized")
-        self.resized = self._outside(SIDES_OF_OLDER_FILES) if resized is None else bool(resized)
+        self.resized = None if resized is None else bool(resized)
         if self.config.nodes:
             self.nodes = RandomNodes(tensors["encoder.signs"], self.config.features, self.config.nodes)
 
@@ -220,10 +231,9 @@ class InnateEncoder:
             raise RuntimeError("The encoder has not been started; call start with the first data.")
         return self.full
 
-    def _outside(self, bounds: tuple[int, int]) -> bool:
-        """Return whether a side of the pictures is outside these bounds."""
-        least, most = bounds
-        return not all(least <= side <= most for side in self.config.shape[:2])
+    @property
+    def _resized(self) -> bool:
+        return self.config.resized_in_older_files if self.resized is None else self.resized
 
     def _too_dark(self, X: Tensor) -> Tensor:
         """Return which pictures have fractions of at most 1 where values up to 255 are expected.
@@ -248,4 +258,10 @@ class InnateEncoder:
 
     def _pictures(self, X: Tensor) -> Tensor:
         pictures = (X / self._full).float().view(-1, *self.config.shape).permute(0, 3, 1, 2)
-        return F.interpolate(pictures, (SIDE, SIDE), mode="bilinear", antialias=True) if self.resized else pictures
+        return F.interpolate(pictures, (SIDE, SIDE), mode="bilinear", antialias=True) if self._resized else pictures
+
+
+def _outside(shape: Shape, bounds: tuple[int, int]) -> bool:
+    """Return whether a side of the pictures is outside these bounds."""
+    least, most = bounds
+    return not all(least <= side <= most for side in shape[:2])

@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 import torch
 from torch.nn import functional as F
@@ -84,17 +86,45 @@ def test_pictures_with_a_side_below_32_or_above_48_are_resized_to_32(shape, resi
     torch.testing.assert_close(encoder.encode(X, [])[:, :-1], features)
 
 
-@pytest.mark.parametrize(("shape", "resized"), [((28, 28, 1), False), ((32, 32, 3), False), ((23, 28, 1), True)])
-def test_a_file_that_does_not_say_so_has_pictures_with_sides_of_24_to_48_as_they_are(shape, resized):
+def encoded(shape, resized):
+    """Return pictures, their representation by an encoder from an older file, and the one that is expected."""
+    encoder = InnateEncoder(InnateConfig("small", shape, flips=False))
+    X = torch.rand(2, encoder.inputs, generator=torch.Generator().manual_seed(0))
+    encoder.start(X)
+    tensors = dict(encoder.tensors())
+    tensors.pop("encoder.resized", None)
+    tensor_specs.check(tensors, encoder.config.tensor_specs(encoder.inputs, torch.float32))
+    older = InnateEncoder(encoder.config)
+    older.restore(tensors)
+    pictures = X.view(2, *shape).permute(0, 3, 1, 2)
+    if resized:
+        pictures = F.interpolate(pictures, (32, 32), mode="bilinear", antialias=True)
+    return X, older, weights.shipped("small", torch.device("cpu")).features(pictures)
+
+
+@pytest.mark.parametrize(
+    ("shape", "resized"), [((28, 28, 1), False), ((32, 32, 3), False), ((23, 28, 1), True), ((49, 49, 1), True)]
+)
+def test_an_encoder_from_an_older_file_takes_sides_of_24_to_48_as_they_are(shape, resized):
+    X, older, expected = encoded(shape, resized)
+    torch.testing.assert_close(older.encode(X, [])[:, :-1], expected)
+    again = InnateEncoder(older.config)
+    again.restore(dict(older.tensors()))
+    torch.testing.assert_close(again.encode(X, [])[:, :-1], expected)
+    unpickled = pickle.loads(pickle.dumps(older))
+    del unpickled.resized  # as in a pickle of an earlier version
+    torch.testing.assert_close(unpickled.encode(X, [])[:, :-1], expected)
+
+
+@pytest.mark.parametrize("shape", [(32, 32, 3), (20, 20, 1), (64, 64, 3)])
+def test_only_files_of_pictures_that_both_rules_treat_differently_say_whether_they_are_resized(shape):
     encoder = InnateEncoder(InnateConfig("small", shape))
     encoder.start(torch.rand(2, encoder.inputs))
     tensors = dict(encoder.tensors())
-    del tensors["encoder.resized"]
-    tensor_specs.check(tensors, encoder.config.tensor_specs(encoder.inputs, torch.float32))
-    again = InnateEncoder(encoder.config)
-    again.restore(tensors)
-    assert again.resized == resized
-    assert bool(dict(again.tensors())["encoder.resized"]) == resized
+    assert "encoder.resized" not in tensors
+    tensors["encoder.resized"] = torch.ones(1, dtype=torch.uint8)
+    with pytest.raises(ModelFileError, match=r"encoder\.resized does not belong"):
+        tensor_specs.check(tensors, encoder.config.tensor_specs(encoder.inputs, torch.float32))
 
 
 @pytest.mark.parametrize("values", [(-0.1, 1.0), (0.0, 70_000.0)])
