@@ -3,9 +3,9 @@
 The small encoder is measured with its default nodes, and with as many as the large one has. With the latter it learns
 FashionMNIST with mirror images. All rates are without mirror images.
 
-The rates are per second of processor time of one thread, which other programs change by some 15 %. The rate of the
-small encoder with all threads and the time to learn are also measured by the wall clock, which needs a quiet machine.
-The test pictures are read once, after learning.
+The rates are per second of processor time of one thread, which other programs change less than times by the clock.
+The rate of the small encoder with all threads and the time to learn are also measured by the wall clock, which needs
+a quiet machine. The test pictures are read once, after learning.
 
 usage: python benchmarks/innate.py [--threads 2] [--data FOLDER] [--out FILE]
 """

@@ -19,7 +19,7 @@ def strip_threads() -> Iterator[ForEach]:
     """Provide a function that does some work for each strip, in as many threads as torch has.
 
     Each thread takes the next strip when it is ready. torch's own threads share every product and wait for each other
-    after it, which takes many times as long where other programs use the processor. `ThreadPoolExecutor` refuses work
+    after it, which takes much longer where other programs use the processor. `ThreadPoolExecutor` refuses work
     once the main thread has ended, when other threads may still be learning.
     """
     jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()

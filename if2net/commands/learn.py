@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -77,8 +77,6 @@ def learn(
     MODEL is created, or continues to learn without forgetting. If any sample is wrong, MODEL stays unchanged.
     A process waits while another one changes MODEL.
     """
-    from if2net.images.learning import settings_for
-
     check_order(model, "learn")
     console = output.screen()
     if workers is not None and cluster is None:
@@ -87,7 +85,7 @@ def learn(
         raise ConfigurationError("Workers of a cluster take no weights. Leave out --weight or --cluster.")
     from_images = are_images(samples, backbone=backbone, label=label, weight=weight)
     with changing(model, no_wait):  # two processes that learn at once would lose the samples of one
-        net = _open(model, seed, device, settings or [], settings_for(backbone) if from_images else {})
+        net = _open(model, seed, device, settings or [], backbone, from_images)
         start = time.perf_counter()  # the import of torch takes seconds, too, and is not learning
         known, before = set(net.classes.tolist()), net.samples
         checks, net.check_inputs = net.check_inputs, net.check_inputs and not force
@@ -115,9 +113,12 @@ def learn(
     print_left_out(left_out, console)
 
 
-def _open(path: Path, seed: int | None, device: str, settings: list[str], defaults: Mapping[str, Any]) -> IF2Net:
+def _open(
+    path: Path, seed: int | None, device: str, settings: list[str], backbone: str | None, from_images: bool
+) -> IF2Net:
     """Load the model, or create a new one if there is no such file."""
     from if2net.config import Config
+    from if2net.images.learning import settings_for
     from if2net.learner import IF2Net
 
     if path.exists():
@@ -125,7 +126,7 @@ def _open(path: Path, seed: int | None, device: str, settings: list[str], defaul
             raise ConfigurationError(f"{path} has its settings already. Use --set and --seed only for a new model.")
         return IF2Net.load(path, device)
     given = settings if seed is None else [*settings, f"seed={seed}"]
-    config = Config.parse(given, **defaults)
+    config = Config.parse(given, **(settings_for(backbone) if from_images else {}))
     return IF2Net(replace(config, device=config.device if device == "auto" else device))
 
 
