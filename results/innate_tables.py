@@ -73,14 +73,14 @@ def held_back(data: str, encoder: str, width: int, file: str = "rows") -> dict[b
     }
 
 
-def product(data: str, encoder: str, tasks: int, width: int | None = None, file: str = "rows") -> list[float]:
+def product(data: str, encoder: str, tasks: int, width: int | None = None) -> list[float]:
     """Return the test accuracy by class order; the held-back pictures decide on mirror images."""
     width = width or WIDTHS[encoder][-1]
-    both = held_back(data, encoder, width, file)
+    both = held_back(data, encoder, width)
     if not both:
         return []
     wanted = (data, encoder, tasks, width, max(both, key=lambda flips: both[flips]))
-    runs = [row for row in lines(file) if row["kind"] == "product"]
+    runs = [row for row in lines("rows") if row["kind"] == "product"]
     accuracies = {
         (run["data"], run["encoder"], run["tasks"], run["width"], run["settings"]["flips"]): run["accuracy"]
         for run in runs
@@ -97,16 +97,6 @@ def cell(figures: list[float]) -> str:
     return mean if difference == "0.00" else f"{mean} (range {difference})"
 
 
-def file_of_rows(folder: str) -> str:
-    """Return the file with the rows of `results/innate.py` for pictures of the size that this folder has."""
-    return "rows-28x28" if "size=28" in results(f"innate/{folder}").scenario else "rows"
-
-
-def note_on_size(folder: str) -> str:
-    """Return the remark in tables on streams of pictures that were not resized."""
-    return " (as 28×28)" if file_of_rows(folder) == "rows-28x28" else ""
-
-
 STREAMS = (("mnist", 5), ("fashion-mnist", 5), ("cifar10", 5), *(("cifar100", n) for n in (10, 20, 50, 100)))
 
 
@@ -117,8 +107,7 @@ def innate(tasks: Iterable[int] = (5, 10, 20, 50, 100), names: Iterable[str] = S
         if n in tasks:
             folders = [f"{data}-{CLASSES[data]}-{n}-{encoder}" for encoder in SIZES]
             accuracies = [[100 * run.acc for run in results(f"innate/{folder}").of("if2net")] for folder in folders]
-            cells = [cell(each) + note_on_size(folder) for each, folder in zip(accuracies, folders, strict=True)]
-            rows.append([f"{NAMES[data]}, {n} tasks", *cells])
+            rows.append([f"{NAMES[data]}, {n} tasks", *map(cell, accuracies)])
     return markdown(["classes in tasks", *names], rows)
 
 
@@ -136,7 +125,7 @@ def innate_command() -> str:
         encoder = str(scenario.backbone).partition(",")[0]
         cells = [_of_orders(summary[name]) if name in summary else "–" for name in methods]
         stream = f"{NAMES[scenario.dataset]}, {scenario.tasks} tasks, {SIZES.get(encoder, encoder)}"
-        rows.append([stream + note_on_size(part.folder), *(cells if scenario.tasks <= 10 else cells[:1])])
+        rows.append([stream, *(cells if scenario.tasks <= 10 else cells[:1])])
     return markdown(["classes in tasks, features", *methods], [row + [""] * (7 - len(row)) for row in rows])
 
 
@@ -362,7 +351,7 @@ def innate_cost() -> str:
     measured = content("benchmarks/innate.json")
     speed, clock = measured["per_second"], measured["by_the_clock"]
     learned = [measured[name] for name in ("fashion-mnist", "fashion-mnist, 16,384 nodes")]
-    training = {row["size"]: row for row in lines("training") if "seconds" in row}
+    training = {row["size"]: row for row in lines("training") if "seconds" in row and "again" not in row}
     rows = [
         ["training on drawings, steps of 512", *(f"{training[size]['steps']:,}" for size in SIZES.values()), "–"],
         ["training on drawings, seconds", *(f"{training[size]['seconds']:.0f}" for size in SIZES.values()), "–"],

@@ -249,7 +249,7 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
         ],
         "docs/guides/comparing": [
             (
-                "There are {} files with such a commit in `results/`: searches and an older row",
+                "There are {} files with such a commit in `results/`: a search and an older row",
                 (files_with_uncommitted_code(),),
             ),
             *(
