@@ -67,8 +67,12 @@ def multiplier(B: Tensor) -> Callable[[Tensor], Tensor]:
 def add_gram(G: Tensor, V: Tensor, sign: int) -> None:
     """G += ±VᵀV, in the lower triangle and beside the diagonal."""
     with strip_threads() as for_each:
+        memory = V.new_empty(len(G) * min(TERMS, _rounded(len(V))))  # taken once: the system is slow to hand it out
         for part in V.split(TERMS) if len(V) else ():
-            _add_outer(G, pad(part.T, (0, -len(part) % ROUND)).contiguous(), sign, for_each)
+            R = memory[: len(G) * _rounded(len(part))].view(len(G), -1)
+            R[:, : len(part)] = part.T
+            R[:, len(part) :] = 0
+            _add_outer(G, R, sign, for_each)
 
 
 def factorise(L: Tensor) -> bool:
@@ -84,9 +88,9 @@ def factorise(L: Tensor) -> bool:
             L[corner, corner] = factor
             identity = torch.eye(len(factor), dtype=L.dtype, device=L.device)
             inverse = torch.linalg.solve_triangular(factor, identity, upper=False)
-            below = L[corner.stop :, corner]
-            below.copy_(_product(below, inverse, for_each))
-            _add_outer(L[corner.stop :, corner.stop :], below.contiguous(), -1, for_each)
+            below = _product(L[corner.stop :, corner], inverse, for_each)
+            L[corner.stop :, corner] = below
+            _add_outer(L[corner.stop :, corner.stop :], below, -1, for_each)
     return True
 
 
@@ -95,8 +99,9 @@ def _product(A: Tensor, B: Tensor, for_each: ForEach) -> Tensor:
     product = A.new_empty(len(A), len(B))
 
     def fill(rows: slice) -> None:
-        strip = pad(A[rows], (0, 0, 0, (rows.start - rows.stop) % ROUND))
-        product[rows] = linear(strip.to_mkldnn(), B).to_dense()[: rows.stop - rows.start]
+        count = rows.stop - rows.start
+        strip = pad(A[rows], (0, 0, 0, _rounded(count) - count))
+        product[rows] = linear(strip.to_mkldnn(), B).to_dense()[:count]
 
     for_each(fill, [*_slices(len(A), STRIP)])
     return product
@@ -109,6 +114,11 @@ def _add_outer(G: Tensor, R: Tensor, sign: int, for_each: ForEach) -> None:
         G[rows, : rows.stop].add_(linear(R[rows].to_mkldnn(), R[: rows.stop]).to_dense(), alpha=sign)
 
     for_each(add, [*_slices(len(G), STRIP)][::-1])  # the long strips first
+
+
+def _rounded(samples: int) -> int:
+    """Return the next multiple of ROUND."""
+    return samples + -samples % ROUND
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

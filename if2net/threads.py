@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 import torch
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 # Floating-point operations between two waits that are worth a thread: about a millisecond.
 WORTH = 5e7
@@ -52,6 +56,40 @@ def enough_for(operations: float, loops: int = 1) -> Iterator[None]:
             restore()
         finally:
             restore()  # the rest, after Ctrl-C
+
+
+@contextmanager
+def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """Run some work in another thread during a block. The function that the block receives returns its result.
+
+    With one thread, the work is done when its result is asked for.
+
+    >>> with beside(lambda: 2 + 2) as result:
+    ...     pass
+    >>> result()
+    4
+    """
+    if torch.get_num_threads() == 1:
+        yield work
+        return
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    thread = Thread(target=run, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:  # the program ends, or it has as many threads as it may have
+        run()
+    try:
+        yield future.result
+    finally:
+        if thread.ident is not None:
+            thread.join()
 
 
 @cache

@@ -1,6 +1,7 @@
 """A small computation takes one thread, and no other thread of the program notices."""
 
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from if2net import IF2NetClassifier, blas
-from if2net.threads import WORTH, enough_for
+from if2net.threads import WORTH, beside, enough_for
 
 
 @pytest.fixture(autouse=True)
@@ -131,3 +132,42 @@ def test_a_wide_model_takes_several():
         CALLS["fit"](*model)
         CALLS["predict"](*model)
     assert 4 in products.threads
+
+
+def test_work_runs_in_another_thread_during_a_block():
+    with beside(threading.get_ident) as result:
+        assert result() != threading.get_ident()
+
+
+def test_an_error_of_the_work_is_raised_where_its_result_is_used():
+    with beside(lambda: 1 / 0) as result:
+        pass
+    with pytest.raises(ZeroDivisionError):
+        result()
+
+
+def test_the_work_has_ended_after_an_error_in_the_block():
+    ended = threading.Event()
+
+    def work():
+        time.sleep(0.1)
+        ended.set()
+
+    with pytest.raises(ZeroDivisionError), beside(work):
+        1 / 0  # noqa: B018
+    assert ended.is_set()
+
+
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("reason", ["one thread", "no further thread"])
+def test_the_work_runs_in_the_same_thread_where_there_is_no_other(reason, monkeypatch):
+    if reason == "one thread":
+        torch.set_num_threads(1)
+    else:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+    with beside(threading.get_ident) as result:
+        pass
+    assert result() == threading.get_ident()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from if2net.encoder.standardise import BRIGHTNESS_POWER, Standardiser
 from if2net.errors import InputError
 from if2net.few_rows import FEW_ROWS, WIDE_LAYER
 from if2net.tensor_specs import TensorSpec, TensorSpecs
+from if2net.threads import beside
 
 # In place: a response is not needed any more.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -190,20 +191,13 @@ class DenseEncoder:
         if inputs < X.shape[1]:
             self.fold = Fold.draw(X.shape[1], inputs, generator).to(X)
         standardised = self._standardised(X)
-        has_units = self.config.standardise == "auto" and self.has_units
         self.weights = []
         for depth, blocks in enumerate(self.config.layers):
-            drawn = random_blocks(
-                inputs,
-                blocks,
-                distribution=self.config.distribution,
-                scale=self.config.scale * (SCALE_FOR_UNITS if has_units else 1),
-                generator=generator,
-            ).to(X.device)
+            draw = partial(self._drawn, inputs, blocks, generator, X)
             if depth == 0 and self.config.follow:
-                # In float64, a weight of 2 gives the same bits as a repeated sample; for many samples it takes long.
-                drawn = drawn if len(X) <= CENTRE_SAMPLES else drawn.to(X.dtype)
-                drawn[:-1] = _along_spread(drawn[:-1], standardised, self.config.follow, weights)
+                drawn = _along_spread(draw, standardised, self.config.follow, weights)
+            else:
+                drawn = draw()
             self.weights.append(drawn.to(X.dtype))
             inputs = blocks.width
         if self.config.centre:
@@ -211,6 +205,19 @@ class DenseEncoder:
             responses = self._hidden(standardised[some], map(_counting_layer, self.weights)).double()
             counts = torch.ones_like(some, dtype=torch.float64) if weights is None else weights[some]
             self.centre = (counts @ responses / counts.sum()).to(X.dtype)
+
+    def _drawn(self, inputs: int, blocks: Blocks, generator: torch.Generator, X: Tensor) -> Tensor:
+        """Return the random weights and biases of a layer for samples like X."""
+        has_units = self.config.standardise == "auto" and self.has_units
+        drawn = random_blocks(
+            inputs,
+            blocks,
+            distribution=self.config.distribution,
+            scale=self.config.scale * (SCALE_FOR_UNITS if has_units else 1),
+            generator=generator,
+        ).to(X.device)
+        # In float64, a weight of 2 gives the same bits as a repeated sample; for many samples it takes long.
+        return drawn if len(X) <= CENTRE_SAMPLES else drawn.to(X.dtype)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
         """Solve Algorithm 1 on this data, with one pass over the batches per layer."""
@@ -337,24 +344,31 @@ def _counting_layer(weights: Tensor) -> Layer:
     return layer
 
 
-def _principal_directions(X: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the spread of X along its principal directions, and these directions as columns.
+def _principal_directions(X: Tensor) -> Callable[[], tuple[Tensor, Tensor]]:
+    """Return the function that finds the spread of X along its principal directions, and these as columns.
 
-    With fewer samples than inputs, they follow from the samples × samples matrix XXᵀ, and only directions with a
-    spread are returned.
+    It takes one thread, and what comes before it takes all. With fewer samples than inputs, the directions follow
+    from the samples × samples matrix XXᵀ, and only those with a spread are found.
     """
     if X.shape[1] > MANY_INPUTS:
         X = X[:: math.ceil(len(X) / SPREAD_SAMPLES)]
-    if len(X) >= X.shape[1]:
-        values, U = blas.eigen(blas.gram(X) / len(X))
-        return values.clamp(min=0), U
-    values, left = blas.eigen(X @ X.T / len(X))
-    some = values > 1e-12 * values[-1]
-    return values[some], X.T @ (left[:, some] / (len(X) * values[some]).sqrt())
+    enough = len(X) >= X.shape[1]
+    matrix = (blas.gram(X) if enough else X @ X.T) / len(X)
+
+    def find() -> tuple[Tensor, Tensor]:
+        values, vectors = blas.eigen(matrix)
+        if enough:
+            return values.clamp(min=0), vectors
+        some = values > 1e-12 * values[-1]
+        return values[some], X.T @ (vectors[:, some] / (len(X) * values[some]).sqrt())
+
+    return find
 
 
-def _along_spread(weights: Tensor, X: Tensor, power: float, counts: Tensor | None = None) -> Tensor:
-    """Return Σ^p w, scaled to the former mean spread of the response: random directions that the data uses.
+def _along_spread(draw: Callable[[], Tensor], X: Tensor, power: float, counts: Tensor | None = None) -> Tensor:
+    """Draw [W; b] and return it with Σ^p w for each w, scaled to the former mean spread of the response.
+
+    These are random directions that the data uses.
 
     With Σ = UΛUᵀ it is UΛ^pUᵀw. The mean spread wᵀΣw of the response is proportional to tr(Σ) before, and to
     tr(Σ^(1+2p)) after. A few samples have no spread in most directions, which later ones will have: a part of Λ is
@@ -364,20 +378,25 @@ def _along_spread(weights: Tensor, X: Tensor, power: float, counts: Tensor | Non
     if counts is not None:
         samples = float(counts.sum())
         X = X * (counts * len(X) / samples).sqrt()[:, None]
-    values, U = _principal_directions(X)
+    find = _principal_directions(X)
+    with beside(draw) as drawn:
+        values, U = find()
+    weights = drawn()
+    W = weights[:-1]
     rest = values.new_zeros(())
     if samples < FEW_SAMPLES:
         share = 1 / max(samples, 1.0)
-        rest = values.sum() / len(weights) * share
+        rest = values.sum() / len(W) * share
         values = values * (1 - share) + rest
-    others = len(weights) - len(values)  # directions that are not in U
+    others = len(W) - len(values)  # directions that are not in U
     before, after = (values.pow(1 + 2 * p).sum() + others * rest.pow(1 + 2 * p) for p in (0, power))
     if not after > 0:
         return weights
     scale = (before / after).sqrt()
-    left, right = (U * (scale * (values.pow(power) - rest.pow(power)))).to(weights.dtype), U.T.to(weights.dtype)
-    if 2 * len(values) < len(weights):
-        along = blas.product(left, blas.product(right, weights))
+    left, right = (U * (scale * (values.pow(power) - rest.pow(power)))).to(W.dtype), U.T.to(W.dtype)
+    if 2 * len(values) < len(W):
+        along = blas.product(left, blas.product(right, W))
     else:
-        along = blas.product(blas.product(left, right), weights)
-    return along + float(scale * rest.pow(power)) * weights if rest > 0 else along
+        along = blas.product(blas.product(left, right), W)
+    weights[:-1] = along + float(scale * rest.pow(power)) * W if rest > 0 else along
+    return weights
