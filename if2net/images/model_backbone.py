@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from if2net.encoder import INNATE
 from if2net.errors import ConfigurationError, InputError
 from if2net.images.backbones.registry import DEFAULT, FILES, NAMES, check_name, split
 from if2net.images.extractor import Extractor, load_extractor
@@ -51,6 +52,11 @@ def check_backbone(net: IF2Net | None, backbone: str | Extractor | None = None) 
         raise InputError(
             "The model has learned from tables, so it cannot learn or predict images; give tables, or learn a new "
             "model."
+        )
+    if net is not None and net.encoder is None and (net.config.encoder in INNATE or net.config.image_shape):
+        raise ConfigurationError(
+            "An innate encoder takes pictures, and a backbone returns features instead. Leave out the encoder and "
+            "image_shape; the backbones innate and innate-large have the same networks."
         )
     if isinstance(backbone, Extractor):
         return

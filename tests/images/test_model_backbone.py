@@ -116,6 +116,12 @@ def test_a_model_learns_either_tables_or_images(learned, new_learner):
         extractor_for(learned(), "pixels")
 
 
+@pytest.mark.parametrize("settings", [{"encoder": "innate"}, {"image_shape": "8x8x3"}])
+def test_a_new_model_for_pictures_takes_no_features(new_learner, settings):
+    with pytest.raises(ConfigurationError, match="An innate encoder takes pictures, and a backbone returns features"):
+        extractor_for(new_learner(**settings), "pixels,size=8")
+
+
 def test_files_forks_and_merged_models_keep_the_backbone(learned, new_learner, tmp_path):
     net = learned("pixels,size=8")
     net.save(tmp_path / "m.if2")
