@@ -548,7 +548,9 @@ def _plain(value: Any) -> Any:
 def _targets(y: Any, count: int) -> np.ndarray:
     if not isinstance(y, Tensor | list | tuple):
         inputs.check_present(y, "y")
-        y = column_or_1d(np.asarray(y), warn=True)  # pandas' own integers and truth values would become floats
+        y = np.asarray(y)  # pandas' own integers and truth values would become floats
+        if y.dtype.kind != "c":  # complex numbers are refused below, like dates
+            y = column_or_1d(y, warn=True)
     labels = inputs.labels(y, count)
     floats = [label for label in labels.tolist() if isinstance(label, float)]
     if floats:

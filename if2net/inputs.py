@@ -230,9 +230,12 @@ def weights(sample_weight: Any, count: int) -> np.ndarray | None:
         check_dense(sample_weight, "sample_weight")
         sample_weight = sample_weight.detach().cpu().numpy()
     try:
-        array = np.array(sample_weight, dtype=np.float64)
+        array = np.asarray(sample_weight)
+        if array.dtype.kind == "c":  # NumPy would only warn, and use the real parts
+            raise TypeError("these are complex")
+        array = array.astype(np.float64)
     except (ValueError, TypeError, OverflowError, RuntimeError) as error:
-        raise InputError(f"sample_weight must hold numbers, one per sample ({error}).") from error
+        raise InputError(f"sample_weight must hold real numbers, one per sample ({error}).") from error
     if array.ndim == 0:
         array = np.full(count, array)
     if array.shape != (count,):

@@ -255,16 +255,24 @@ def test_a_list_of_tensors_with_gradients_is_not_learned(new, samples, unchanged
 @pytest.mark.parametrize(
     ("weights", "hint"),
     [
-        (lambda: [10**400] * 20, "must hold numbers"),
-        (lambda: list(torch.ones(20, requires_grad=True)), "must hold numbers"),
+        (lambda: [10**400] * 20, "must hold real numbers"),
+        (lambda: list(torch.ones(20, requires_grad=True)), "must hold real numbers"),
         (lambda: torch.empty(20, device="meta"), "give a tensor with values"),
+        (lambda: np.full(20, 1 + 2j), "must hold real numbers"),
+        (lambda: [1 + 2j] * 20, "must hold real numbers"),
     ],
-    ids=["too large", "tensors with gradients", "a tensor without values"],
+    ids=["too large", "tensors with gradients", "a tensor without values", "complex", "a list of complex numbers"],
 )
 def test_weights_that_are_no_numbers_are_refused(new_learner, samples, unchanged, weights, hint):
     model = new_learner()
     with unchanged(model), pytest.raises(InputError, match=hint):
         model.learn(*samples, sample_weight=weights())
+
+
+def test_complex_labels_are_refused_by_both_models(new, samples, unchanged):
+    model = new()
+    with unchanged(model), pytest.raises(InputError, match="not complex128; convert them first"):
+        learn(model, samples[0], samples[1] + 1j)
 
 
 @pytest.mark.parametrize(
