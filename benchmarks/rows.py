@@ -146,7 +146,10 @@ def measure(learner: Learner, tasks: int) -> dict[str, Any]:
 
 
 def medians(rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return an entry with the median of the seconds of each task, and the seconds of each round."""
+    """Return the first entry with the median of the seconds of each task, and the seconds of each round.
+
+    All else is the same in every round.
+    """
     each = {task: [entry["seconds"][task] for entry in rounds] for task in rounds[0]["seconds"]}
     return rounds[0] | {"seconds": {task: median(seconds) for task, seconds in each.items()}, "rounds": each}
 

@@ -116,9 +116,9 @@ def _add_outer(G: Tensor, R: Tensor, sign: int, for_each: ForEach) -> None:
     for_each(add, [*_slices(len(G), STRIP)][::-1])  # the long strips first
 
 
-def _rounded(samples: int) -> int:
-    """Return the next multiple of ROUND."""
-    return samples + -samples % ROUND
+def _rounded(rows: int) -> int:
+    """Round a number of rows up to a multiple of ROUND."""
+    return rows + -rows % ROUND
 
 
 def _slices(length: int, size: int) -> Iterator[slice]:

@@ -76,6 +76,7 @@ def _start(threads: list[Thread], count: int, jobs: SimpleQueue[Callable[[], Non
     """Start this many threads, or as many as the system allows. Each runs jobs until it receives None."""
 
     def serve() -> None:
+        torch.get_num_threads()  # torch sets up a thread at its first call, which would undo the limit
         threadpool_limits(1, user_api="openmp")  # OpenMP has one limit per calling thread
         while (job := jobs.get()) is not None:
             job()

@@ -60,9 +60,9 @@ def enough_for(operations: float, loops: int = 1) -> Iterator[None]:
 
 @contextmanager
 def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
-    """Run some work in another thread during a block. The function that the block receives returns its result.
+    """Run `work` in another thread during a block. The block receives a function that returns its result.
 
-    With one thread, the work is done when its result is asked for.
+    Where there is no other thread, that function is `work` itself.
 
     >>> with beside(lambda: 2 + 2) as result:
     ...     pass
@@ -76,19 +76,21 @@ def beside(work: Callable[[], T]) -> Iterator[Callable[[], T]]:
 
     def run() -> None:
         try:
-            future.set_result(work())
+            with enough_for(0):  # OpenMP ends the program where it may have no further thread
+                future.set_result(work())
         except BaseException as error:
             future.set_exception(error)
 
     thread = Thread(target=run, daemon=True)
+    result: Callable[[], T] = future.result
     try:
-        thread.start()
-    except RuntimeError:  # the program ends, or it has as many threads as it may have
-        run()
-    try:
-        yield future.result
+        try:
+            thread.start()
+        except RuntimeError:  # the program ends, or it has as many threads as it may have
+            result = work
+        yield result
     finally:
-        if thread.ident is not None:
+        if thread.ident is not None:  # it was started
             thread.join()
 
 

@@ -195,6 +195,22 @@ def _compared(row: Row | None, own: bool) -> str:
     return f"{row['accuracy']:.2f}" + ("" if own and not row["weight"] else f" ({gain:+.2f} ± {error:.2f})")
 
 
+def innate_precision() -> str:
+    """The rate of the small network and the held-back accuracy of its features, by the precision of its maps."""
+    rates = {row["precision"]: row["per_second"] for row in lines("int8") if "per_second" in row}
+    trials = {(row["precision"], row["data"]): row for row in lines("int8") if "data" in row}
+    rows = []
+    for precision, rate in rates.items():
+        cells = []
+        for data in ("mnist", "fashion-mnist"):
+            trial = trials[precision, data]
+            gain, error = trial["over_float32"]
+            compared = "" if precision == "float32" else f" ({gain:+.2f} ± {error:.2f})"
+            cells.append(f"{trial['accuracy']:.2f}{compared}")
+        rows.append([precision, f"{rate:,}", *cells])
+    return markdown(["maps of the small network in", "pictures per second", "MNIST", "FashionMNIST"], rows)
+
+
 def innate_folders() -> str:
     """Held-back accuracy and size of the model file by the encoder of the features, which are rows."""
     by_encoder = {(row["data"], row["tasks"], row["encoder"]): row for row in lines("folders")}

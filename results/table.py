@@ -533,6 +533,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "innate-flips": innate_tables.innate_flips,
     "innate-resized": innate_tables.innate_resized,
     "innate-views": innate_tables.innate_views,
+    "innate-precision": innate_tables.innate_precision,
     "innate-adaptation": innate_tables.innate_adaptation,
     "innate-nodes": innate_tables.innate_nodes,
     "innate-widths": innate_tables.innate_widths,

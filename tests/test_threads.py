@@ -158,16 +158,37 @@ def test_the_work_has_ended_after_an_error_in_the_block():
     assert ended.is_set()
 
 
+def test_the_work_has_one_thread():
+    with beside(torch.get_num_threads) as result:
+        pass
+    assert result() == 1
+
+
 def refuse(thread):
     raise RuntimeError("can't start new thread")
 
 
+def start_and_interrupt(thread, start=threading.Thread.start):
+    start(thread)
+    raise KeyboardInterrupt
+
+
+def test_no_thread_is_left_where_starting_it_is_interrupted(monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", start_and_interrupt)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt), beside(lambda: time.sleep(0.1)):
+        pass
+    assert threading.active_count() == before
+
+
 @pytest.mark.parametrize("reason", ["one thread", "no further thread"])
-def test_the_work_runs_in_the_same_thread_where_there_is_no_other(reason, monkeypatch):
+def test_the_work_waits_for_the_question_where_there_is_no_other_thread(reason, monkeypatch):
     if reason == "one thread":
         torch.set_num_threads(1)
     else:
         monkeypatch.setattr(threading.Thread, "start", refuse)
-    with beside(threading.get_ident) as result:
-        pass
-    assert result() == threading.get_ident()
+    done = []
+    with beside(lambda: done.append(threading.get_ident())) as result:
+        assert not done
+    result()
+    assert done == [threading.get_ident()]

@@ -191,14 +191,16 @@ class DenseEncoder:
         if inputs < X.shape[1]:
             self.fold = Fold.draw(X.shape[1], inputs, generator).to(X)
         standardised = self._standardised(X)
+        # In float64, a weight of 2 gives the same bits as a repeated sample; for many samples it takes long.
+        dtype = torch.float64 if len(X) <= CENTRE_SAMPLES else X.dtype
         self.weights = []
         for depth, blocks in enumerate(self.config.layers):
-            draw = partial(self._drawn, inputs, blocks, generator, X)
+            draw = partial(self._drawn, inputs, blocks, generator, dtype)
             if depth == 0 and self.config.follow:
                 drawn = _along_spread(draw, standardised, self.config.follow, weights)
             else:
                 drawn = draw()
-            self.weights.append(drawn.to(X.dtype))
+            self.weights.append(drawn.to(X))
             inputs = blocks.width
         if self.config.centre:
             some = torch.randperm(len(X), generator=generator)[:CENTRE_SAMPLES].to(X.device)
@@ -206,18 +208,16 @@ class DenseEncoder:
             counts = torch.ones_like(some, dtype=torch.float64) if weights is None else weights[some]
             self.centre = (counts @ responses / counts.sum()).to(X.dtype)
 
-    def _drawn(self, inputs: int, blocks: Blocks, generator: torch.Generator, X: Tensor) -> Tensor:
-        """Return the random weights and biases of a layer for samples like X."""
+    def _drawn(self, inputs: int, blocks: Blocks, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+        """Return the random weights and biases of a layer, on the CPU."""
         has_units = self.config.standardise == "auto" and self.has_units
-        drawn = random_blocks(
+        return random_blocks(
             inputs,
             blocks,
             distribution=self.config.distribution,
             scale=self.config.scale * (SCALE_FOR_UNITS if has_units else 1),
             generator=generator,
-        ).to(X.device)
-        # In float64, a weight of 2 gives the same bits as a repeated sample; for many samples it takes long.
-        return drawn if len(X) <= CENTRE_SAMPLES else drawn.to(X.dtype)
+        ).to(dtype)
 
     def tweak(self, batches: Iterable[Tensor]) -> Tweak:
         """Solve Algorithm 1 on this data, with one pass over the batches per layer."""
@@ -345,10 +345,10 @@ def _counting_layer(weights: Tensor) -> Layer:
 
 
 def _principal_directions(X: Tensor) -> Callable[[], tuple[Tensor, Tensor]]:
-    """Return the function that finds the spread of X along its principal directions, and these as columns.
+    """Return a function that returns the spread of X along its principal directions, and these as columns.
 
-    It takes one thread, and what comes before it takes all. With fewer samples than inputs, the directions follow
-    from the samples × samples matrix XXᵀ, and only those with a spread are found.
+    On a CPU, that function mostly takes one thread. With fewer samples than inputs, the directions follow from the
+    samples × samples matrix XXᵀ, and only those with a spread are returned.
     """
     if X.shape[1] > MANY_INPUTS:
         X = X[:: math.ceil(len(X) / SPREAD_SAMPLES)]
@@ -366,7 +366,7 @@ def _principal_directions(X: Tensor) -> Callable[[], tuple[Tensor, Tensor]]:
 
 
 def _along_spread(draw: Callable[[], Tensor], X: Tensor, power: float, counts: Tensor | None = None) -> Tensor:
-    """Draw [W; b] and return it with Σ^p w for each w, scaled to the former mean spread of the response.
+    """Draw [W; b], and replace each w by Σ^p w, scaled to the former mean spread of the response.
 
     These are random directions that the data uses.
 
@@ -381,7 +381,8 @@ def _along_spread(draw: Callable[[], Tensor], X: Tensor, power: float, counts: T
     find = _principal_directions(X)
     with beside(draw) as drawn:
         values, U = find()
-    weights = drawn()
+    del find  # its matrix is as large as a layer can be
+    weights = drawn().to(X.device)
     W = weights[:-1]
     rest = values.new_zeros(())
     if samples < FEW_SAMPLES:
