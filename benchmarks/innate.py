@@ -1,7 +1,7 @@
 """Pictures per second of the innate encoders on a CPU, and the time to learn FashionMNIST with the small one.
 
-The small encoder is measured with its default nodes, with 10,000, and with as many as the large one has. With the last
-it learns FashionMNIST with mirror images. All rates are without mirror images.
+The small encoder is measured with its default nodes, with 10,000, and with as many as the large one has. With the
+last it learns FashionMNIST with mirror images. All rates are without mirror images.
 
 The rates are per second of processor time of one thread, which other programs change less than times by the clock.
 The rate of the small encoder with all threads and the time to learn are also measured by the wall clock, which needs

@@ -364,20 +364,22 @@ def innate_readouts() -> str:
 
 
 def innate_cost() -> str:
+    """Times and sizes of both encoders, and of the small one with more nodes."""
     measured = content("benchmarks/innate.json")
-    speed, clock = measured["per_second"], measured["by_the_clock"]
-    learned = [measured[name] for name in ("fashion-mnist", "fashion-mnist, 16,384 nodes")]
+    speed, more = measured["per_second"], (", 10,000 nodes", ", 16,384 nodes")
+    learned = [measured[f"fashion-mnist{nodes}"] for nodes in ("", *more)]
+    clock = [measured["by_the_clock"][f"small{nodes}"] for nodes in ("", *more)]
     training = {row["size"]: row for row in lines("training") if "seconds" in row}
     rows = [
-        ["training on drawings, steps of 512", *(f"{training[size]['steps']:,}" for size in SIZES.values()), "–"],
-        ["training on drawings, seconds", *(f"{training[size]['seconds']:.0f}" for size in SIZES.values()), "–"],
+        ["training on drawings, steps of 512", *(f"{training[size]['steps']:,}" for size in SIZES.values())],
+        ["training on drawings, seconds", *(f"{training[size]['seconds']:.0f}" for size in SIZES.values())],
         *(
-            [f"pictures per second, {dtype}", *(f"{speed[f'{size} {dtype}']:,}" for size in SIZES.values()), "–"]
+            [f"pictures per second, {dtype}", *(f"{speed[f'{size} {dtype}']:,}" for size in SIZES.values())]
             for dtype in ("float32", "bfloat16")
         ),
-        ["pictures per second, with nodes", *(f"{speed[f'{size} with nodes']:,}" for size in SIZES.values()), "–"],
-        ["the same, two threads", f"{clock['small with nodes']:,}", "–", f"{clock['small with 16,384 nodes']:,}"],
-        ["learning FashionMNIST, mirror images", *_small(("no", "yes"))],
+        ["pictures per second, with nodes", *(f"{speed[f'{size} with nodes']:,}" for size in SIZES.values())],
+        ["the same, two threads", *_small(f"{rate:,}" for rate in clock)],
+        ["learning FashionMNIST, mirror images", *_small(("no", "no", "yes"))],
         ["learning FashionMNIST, seconds", *_small(f"{entry['seconds']:.0f}" for entry in learned)],
         [
             "learning FashionMNIST, processor seconds",
@@ -386,10 +388,11 @@ def innate_cost() -> str:
         ["its accuracy", *_small(f"{100 * entry['accuracy']:.2f}" for entry in learned)],
         ["its model file, MB", *_small(f"{entry['bytes'] / 1e6:.0f}" for entry in learned)],
     ]
-    return markdown(["", *SIZES.values(), "small, 16,384 nodes"], rows)
+    headings = ["", *SIZES.values(), *(f"small{nodes}" for nodes in more)]
+    return markdown(headings, [row + ["–"] * (len(headings) - len(row)) for row in rows])
 
 
 def _small(cells: Iterable[str]) -> list[str]:
-    """Return the cells of the small encoder, and none for the large one between them."""
-    default, more = cells
-    return [default, "–", more]
+    """Return the cells of the small encoder, with none for the large one after the first."""
+    default, *more = cells
+    return [default, "–", *more]
