@@ -108,8 +108,8 @@ def main() -> None:
         print(size, "with nodes", result["per_second"][f"{size} with nodes"], flush=True)
     by_the_clock = result["by_the_clock"] = {}
     for label, settings in SETTINGS.items():
-        rate_of_all = encoding_rate("innate", arguments.threads, time.perf_counter, settings.get("width"))
-        by_the_clock[f"small{label}"] = round(rate_of_all)
+        speed = encoding_rate("innate", arguments.threads, time.perf_counter, settings.get("width"))
+        by_the_clock[f"small{label}"] = round(speed)
         print(f"small{label}, {arguments.threads} threads, by the clock", by_the_clock[f"small{label}"], flush=True)
     for label, settings in SETTINGS.items():
         result[f"fashion-mnist{label}"] = learning(arguments.data, arguments.threads, **settings)
