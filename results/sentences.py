@@ -275,7 +275,8 @@ def sentences() -> dict[str, list[tuple[str, Iterable[Any]]]]:
                 [results(folder).settings["fs-dgpm"]["rate"] for folder in (MNIST, "fs-dgpm/mnist")],
             ),
             (
-                "the first search has {:.2f} % on held-back training data and the second one {:.2f} %",
+                "with a rate of 0.04, the first search has {:.2f} % on held-back training data and the second one "
+                "{:.2f} %",
                 [
                     tried(file, rate="0.04", ascent="0.0167")
                     for file in ("fs-dgpm/mnist-search", "search/mnist-fs-dgpm")
