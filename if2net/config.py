@@ -16,6 +16,7 @@ from if2net.decision import RULES, RuleConfig
 from if2net.decision.gradient import INITIALISATIONS, PROJECTORS
 from if2net.encoder import INNATE, PRESETS
 from if2net.encoder.dense import ACTIVATIONS
+from if2net.encoder.innate.encoder import NODES
 from if2net.encoder.sparse import SOLVERS
 from if2net.encoder.standardise import MODES
 from if2net.errors import ConfigurationError, InputError, check_once, unknown
@@ -225,6 +226,8 @@ class Config:
     def for_samples(self, shape: pictures.Shape | None) -> Config:
         """Return the settings with an encoder instead of "auto", for pictures of this shape or for rows (None).
 
+        The innate encoders also get their number of random nodes, so that a model file says how many it has.
+
         >>> Config().for_samples((28, 28, 1)).encoder, Config().for_samples(None).encoder
         ('innate', 'wide')
         """
@@ -237,7 +240,10 @@ class Config:
                 f"The encoder {encoder} needs pictures, in arrays of N×H×W or N×H×W×C or in tensors of N×C×H×W; "
                 "for pictures in flat rows, give image_shape, such as 28x28."
             )
-        return replace(self, encoder=encoder, image_shape=image_shape if encoder in INNATE else self.image_shape)
+        if encoder not in INNATE:
+            return replace(self, encoder=encoder)
+        width = NODES[INNATE[encoder]] if self.width is None else self.width
+        return replace(self, encoder=encoder, image_shape=image_shape, width=width)
 
     def class_weights(self) -> str | dict[Any, float] | None:
         """Return "balanced", the weights by class, or None."""

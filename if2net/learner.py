@@ -26,7 +26,8 @@ from if2net import guards, inputs, modelfile, os_fork, pictures, rounding, tenso
 from if2net.config import Config, resolve_device
 from if2net.decision import PREDICTS_ONLY, RULES, Block, DecisionLayer, Fixed, Report, Task, fixed_tensors
 from if2net.decision.novelty import Novelty
-from if2net.encoder import PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
+from if2net.encoder import INNATE, PRESETS, DenseEncoder, Encoder, InnateConfig, InnateEncoder, Tweak, encoder_config
+from if2net.encoder.innate.encoder import NODES_OF_OLDER_FILES
 from if2net.encoder.rowwise import ROWS, RowwiseFactor, rowwise
 from if2net.errors import ConfigurationError, IF2NetError, InputError, ModelFileError, RepeatedSamplesWarning, warn
 from if2net.holdout import content_hashes, held_out
@@ -347,8 +348,8 @@ class IF2Net:
         def commit(decision: DecisionLayer) -> None:
             with uninterrupted():
                 if before.encoder is None:
-                    chosen = batch.config
-                    self.config = replace(self.config, encoder=chosen.encoder, image_shape=chosen.image_shape)
+                    chosen = {name: getattr(batch.config, name) for name in ("encoder", "image_shape", "width")}
+                    self.config = replace(self.config, **chosen)
                 self._replace(after, decision=decision, members=before.members + members.cpu())
 
         with _threads_for_counting(encoder, len(X)):
@@ -876,8 +877,11 @@ class IF2Net:
         assert other.encoder is not None
         theirs = other.frozen_tensors()
         ours = self.frozen_tensors() if self.encoder is not None else theirs
-        encoder = self.encoder or self._new_encoder(self._with_encoder_of(other), other.encoder.inputs)
-        same = encoder.config == other.encoder.config and ours.keys() == theirs.keys()
+        encoder, wanted = self.encoder, self._with_encoder_of(other)
+        both = wanted.encoder in INNATE, other.config.encoder in INNATE
+        if encoder is None and both[0] == both[1]:  # both take pictures, or both take rows
+            encoder = self._new_encoder(wanted, other.encoder.inputs)
+        same = encoder is not None and encoder.config == other.encoder.config and ours.keys() == theirs.keys()
         different = [name for name in ours if not (same and _equal(ours[name], theirs[name]))]
         if different == ["encoder.full"]:
             ends = " and ".join(f"0 to {float(part['encoder.full']):g}" for part in (ours, theirs))
@@ -891,6 +895,14 @@ class IF2Net:
                 f"{older} comes from a file of an earlier version, which did not resize pictures of this size, so "
                 "their statistics cannot be added; learn its pictures again with this version."
             )
+        if different and isinstance(encoder, InnateEncoder) and isinstance(other.encoder, InnateEncoder):
+            nodes, others = encoder.config.nodes, other.encoder.config.nodes
+            if nodes != others and replace(encoder.config, nodes=others) == other.encoder.config:
+                raise InputError(
+                    f"The learner to merge has {others:,} random nodes, and the one to merge into {nodes:,}, so "
+                    "their statistics cannot be added; learn the pictures of one of them again with the width of the "
+                    "other."
+                )
         if different:
             raise InputError(
                 "These two learners have different encoders, so their statistics cannot be added; only learners "
@@ -913,13 +925,13 @@ class IF2Net:
             )
 
     def _with_encoder_of(self, other: IF2Net) -> Config:
-        """Return the settings, with the encoder of the other learner where this one has not chosen its own."""
-        if self.encoder is not None or self.config.encoder != "auto":
+        """Return the settings, with those of the other learner's encoder that this one has not chosen."""
+        if self.encoder is not None:
             return self.config
-        theirs = other.config
-        given = {name: getattr(theirs, name) for name in ("encoder", "image_shape", "flips")}
-        width = theirs.width if self.config.width is None else self.config.width
-        return replace(self.config, **given, width=width)
+        ours, theirs = self.config, _with_nodes(other.config)
+        encoder = theirs.encoder if ours.encoder == "auto" else ours.encoder
+        names = [name for name in ("image_shape", "flips", "width") if getattr(ours, name) is None]
+        return replace(ours, encoder=encoder, **{name: getattr(theirs, name) for name in names})
 
     # ------------------------------------------------------------------ files
 
@@ -1022,7 +1034,7 @@ class IF2Net:
 
         They are checked first, so that a file cannot ask for more memory than its own tensors take.
         """
-        dtype, self.config = self.config.torch_dtype, self.config.for_samples(None)
+        dtype, self.config = self.config.torch_dtype, _with_nodes(self.config).for_samples(None)
         shape = self.config.shape
         features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
@@ -1094,6 +1106,13 @@ def _threads_for_counting(encoder: Encoder, samples: int, inputs: int | None = N
 
 def _threads_for_solving(decision: DecisionLayer) -> AbstractContextManager[None]:
     return threads.enough_for(decision.width**3, LOOPS_OF_SOLVING)
+
+
+def _with_nodes(config: Config) -> Config:
+    """Return the settings of a file, with the number of random nodes, which older files do not name."""
+    if config.encoder not in INNATE or config.width is not None:
+        return config
+    return replace(config, width=NODES_OF_OLDER_FILES[INNATE[config.encoder]])
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

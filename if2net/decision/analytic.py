@@ -35,6 +35,9 @@ UPDATE_WIDTH = 2048
 FEW = 128
 # β is solved again, and the ridge chosen again, at the latest when this share of the samples is new.
 NEW_SHARE = 0.02
+# In a layer whose ridge is chosen on some of the features, a factor is worth its time from this many new samples on
+# (benchmarks/few.py).
+WORTH_A_FACTOR = 4
 # A wide layer counts at most this many samples in place, since undoing them after Ctrl-C must not take long ...
 IN_PLACE = 16_384
 # ... and only while their squares are at most this many times those of everything learned: larger ones would leave
@@ -81,7 +84,7 @@ class Analytic(DecisionLayer):
         if self.classes > MANY_CLASSES:
             signs = self._signs()
             fitting, held = fitting.mixed(signs), held.mixed(signs)
-        if self.held.width < self.width:
+        if self._is_thinned:
             return choose_wide_ridge(fitting, held, self.total.G)
         return choose_ridge(fitting, held)
 
@@ -110,14 +113,16 @@ class Analytic(DecisionLayer):
 
     def _solved(self) -> Tensor:
         """Return β = (G + αI)⁻¹Q for the ridge in use."""
-        space = self._row_space
+        keeps_factor = self._keeps_factor and self.class_weight is None
+        at_once = keeps_factor and self._is_thinned and self._is_few(WORTH_A_FACTOR)
+        space = None if at_once else self._row_space
         total = self.reweighted(self.total if space is None else space[1])
         alpha = absolute_ridge(total.G, self.ridge, total.features)
         if self.config.ridge is not None:
             check_ridge(total.G, alpha)
         if space is not None:
             return space[0] @ solve(total.G, total.Q, alpha)
-        if self._keeps_factor and self.class_weight is None:
+        if keeps_factor:
             # In the precision of G, since later updates of β are not corrected.
             self._inverse = UpdatedInverse(factor(total.G, alpha))
             return solve_by(self._inverse.lower, total.G, total.Q, alpha)
@@ -125,11 +130,16 @@ class Analytic(DecisionLayer):
 
     @cached_property
     def _row_space(self) -> tuple[Tensor, Statistics] | None:
-        return row_space(self.total)
+        return row_space(self.total, self._is_thinned)
+
+    @property
+    def _is_thinned(self) -> bool:
+        """Whether the held-out statistics have only some of the features."""
+        return self.held.width < self.width
 
     def _parts(self) -> tuple[Statistics, Statistics]:
         """Return the statistics to fit with and the held-out ones, with the weights of the classes."""
-        space = self._row_space if self.held.width == self.width else None
+        space = None if self._is_thinned else self._row_space
         held = self.held if space is None else self.held.reduced(space[0])
         fitting = self.fitting if space is None else space[1].without(held)
         return self.reweighted(fitting), self.reweighted(held)

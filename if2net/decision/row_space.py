@@ -13,8 +13,11 @@ from if2net.decision.statistics import Statistics
 from if2net.decision.symmetric import symmetric_product
 from if2net.few_rows import WIDE_LAYER
 
-# The features per direction. With fewer, the reduction saves little.
+# The features per direction. With fewer, the reduction saves little, or takes longer than the factorisation of G
+# (benchmarks/few.py).
 WIDTH_PER_DIRECTION = 10
+# The same where the ridge is chosen on some of the features, and the choice saves nothing.
+WIDTH_PER_DIRECTION_OF_THINNED = 20
 # Directions beyond one per sample, which make sure that none is missed.
 EXTRA_DIRECTIONS = 8
 # This share of tr(G), and of the sum of each class, may be outside the directions. There is more where samples are
@@ -22,13 +25,15 @@ EXTRA_DIRECTIONS = 8
 OUTSIDE = 1e-4
 
 
-def row_space(statistics: Statistics) -> tuple[Tensor, Statistics] | None:
+def row_space(statistics: Statistics, thinned: bool = False) -> tuple[Tensor, Statistics] | None:
     """Return orthonormal directions that contain all rows, as columns, and the statistics reduced to them.
 
-    None where that would not save time, or where the directions do not contain all rows.
+    None where that would not save time, or where the directions do not contain all rows. `thinned` says whether the
+    ridge is chosen on some of the features.
     """
     width, count = statistics.width, statistics.samples + EXTRA_DIRECTIONS
-    if width < WIDE_LAYER or WIDTH_PER_DIRECTION * count > width:
+    per_direction = WIDTH_PER_DIRECTION_OF_THINNED if thinned else WIDTH_PER_DIRECTION
+    if width < WIDE_LAYER or per_direction * count > width:
         return None
     G = statistics.G
     # Random combinations of the rows of G span their space.

@@ -6,7 +6,7 @@ import torch
 
 from if2net import IF2NetClassifier, load, modelfile
 from if2net.config import Config
-from if2net.encoder.presets import MOST_INPUTS
+from if2net.encoder.innate.encoder import NODES, NODES_OF_OLDER_FILES
 from if2net.errors import ConfigurationError, InputError
 from if2net.learner import IF2Net
 
@@ -48,9 +48,40 @@ def test_pictures_get_the_innate_encoder_and_rows_the_wide_one(learned, data):
     assert IF2Net(device="cpu").learn(np.eye(4), [0, 0, 1, 1]).config.encoder == "wide"
 
 
-def test_a_picture_has_as_many_features_as_the_default_encoder_has_at_most(data):
+def test_the_settings_and_files_say_how_many_random_nodes_there_are(data, tmp_path):
     net = IF2Net(device="cpu").learn(data[0][:4], data[1][::9])
-    assert net.encoder.width == MOST_INPUTS + 1
+    assert net.config.width == NODES["small"]
+    assert net.encoder.width == NODES["small"] + 3841
+    net.save(tmp_path / "pictures.if2")
+    assert modelfile.read(tmp_path / "pictures.if2")[1]["config"]["width"] == NODES["small"]
+
+
+def test_a_file_that_does_not_say_it_has_the_nodes_of_its_time(learned, data, tmp_path, monkeypatch):
+    assert NODES_OF_OLDER_FILES["small"] == 4352
+    monkeypatch.setitem(NODES_OF_OLDER_FILES, "small", 500)
+    learned.save(tmp_path / "older.if2")
+    tensors, header = modelfile.read(tmp_path / "older.if2")
+    header["config"]["width"] = None
+    modelfile.write(tmp_path / "older.if2", tensors, header)
+    older = IF2Net.load(tmp_path / "older.if2", device="cpu")
+    np.testing.assert_array_equal(scores(older, data[0][:5]), scores(learned, data[0][:5]))
+    older.learn(*data).save(tmp_path / "again.if2")
+    assert IF2Net.load(tmp_path / "again.if2", device="cpu").encoder.width == 500 + 3841
+    for new in (IF2Net(device="cpu"), IF2Net(device="cpu", encoder="innate")):
+        assert new.merge(older).encoder.width == 500 + 3841
+
+
+def test_learners_with_other_numbers_of_nodes_or_of_rows_are_not_merged(learned, data):
+    more = IF2Net(device="cpu", width=600).learn(data[0][:4], data[1][::9])
+    with pytest.raises(InputError, match=r"to merge has 600 random nodes, and the one to merge into 500, .* width"):
+        learned.fork().learn(*data).merge(more)
+    with pytest.raises(InputError, match="has 600 random nodes"):
+        IF2Net(**CPU).merge(more)
+    rows = IF2Net(device="cpu").learn(np.eye(4), [0, 0, 1, 1])
+    for new in (IF2Net(device="cpu", encoder="innate"), IF2Net(**CPU, encoder="innate", image_shape="2x2")):
+        with pytest.raises(InputError, match="different encoders"):
+            new.merge(rows)
+    assert new.encoder is None
 
 
 def test_dense_encoders_take_pictures_as_rows(data):
@@ -120,7 +151,7 @@ def test_learners_of_pictures_merge(learned, data):
     X, y = data
     merged = IF2Net(**CPU).learn(X[::2], y[::2]).merge(IF2Net(**CPU, seed=1).learn(X[1::2], y[1::2]))
     np.testing.assert_allclose(scores(merged, X[:5]), scores(learned, X[:5]), atol=1e-3)
-    with pytest.raises(InputError, match="different encoders"):
+    with pytest.raises(InputError, match="has 0 random nodes"):
         merged.merge(IF2Net(width=0, device="cpu").learn(X, y))
     fractions = IF2Net(**CPU).learn(np.asarray(X, dtype=np.float64) / np.max(X), y)
     with pytest.raises(InputError, match="different ranges of values"):

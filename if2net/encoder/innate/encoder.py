@@ -34,10 +34,11 @@ SIDES, SIDE = (32, 48), 32
 SIDES_OF_OLDER_FILES = (24, 48)
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
 PICTURES = {"cpu": 128, "cuda": 1024}
-# Random nodes beside the features of a network. The small one then has 8,192 features, as many as the default encoder
-# for rows. The large one is for the best figures, and was better with more nodes on held-back pictures
-# (results/innate_widths.py).
-NODES = {"small": 4352, "large": 16_384}
+# Random nodes beside the features of a network. More are better on held-back pictures (results/innate_widths.py), but
+# the size of a model file grows with the square of their number. The large network is for the best figures.
+NODES = {"small": 8192, "large": 16_384}
+# Those of models in older files, which do not say how many they have.
+NODES_OF_OLDER_FILES = {"small": 4352, "large": 16_384}
 
 
 @dataclass(frozen=True)
