@@ -31,13 +31,10 @@ class Options:
     flip: bool = False  # average the features of the image and of its mirror image
     size: int | None = None  # pixels per side of the input; None is the backbone's own
     beside: str | None = None  # another backbone, one of `registry.NAMES`, whose features follow
-    beside_size: int | None = None  # pixels per side of its input; None is its own
 
     def __post_init__(self) -> None:
         if not 1 <= self.pool <= LARGEST_POOL:
             raise ConfigurationError(f"The option pool of a backbone takes a number from 1 to {LARGEST_POOL}.")
-        if self.beside is None and self.beside_size is not None:
-            raise ConfigurationError("The option beside_size needs another backbone; give beside=NAME as well.")
         # Only these, because a model file holds the options and may come from anybody.
         if self.beside in (None, *NAMES):
             return
@@ -53,7 +50,7 @@ class Options:
         """Read options from words such as "pool=2".
 
         >>> Options.parse(["depths=2+3", "flip=yes"], {"pool": 2})
-        Options(depths=(2, 3), pool=2, flip=True, size=None, beside=None, beside_size=None)
+        Options(depths=(2, 3), pool=2, flip=True, size=None, beside=None)
         """
         values = dict(defaults)
         for key, value in values_of(words).items():
@@ -66,8 +63,8 @@ class Options:
 class Extractor:
     """A backbone with options. `identity` changes with everything that its numbers depend on.
 
-    A backbone beside it has its own defaults, apart from the size, and gets the same pixels, scaled to its size. Its
-    features are scaled so that both backbones have the same weight, whatever the numbers of their features.
+    A backbone beside it has its own defaults, and gets the same pixels, scaled to its size. Its features are scaled
+    so that both backbones have the same weight, whatever the numbers of their features.
     """
 
     def __init__(
@@ -76,7 +73,8 @@ class Extractor:
         self.backbone = backbone
         self.options = options or Options(**backbone.defaults)
         self.device = torch.device(device)
-        self.beside = _beside(self.options, device)
+        beside = self.options.beside
+        self.beside = Extractor(load_backbone(beside, device), device=device) if beside else None
         self.width: int | None = None  # the number of features that a model expects
         self.depths = self.options.depths or (backbone.depths,)
         if not all(1 <= depth <= backbone.depths for depth in self.depths):
@@ -104,8 +102,9 @@ class Extractor:
             "preprocessing": asdict(self.preprocessing),
             "options": asdict(replace(self.options, depths=self.depths)),
         }
-        del facts["options"]["beside"], facts["options"]["beside_size"]
-        if self.beside is not None:
+        if self.beside is None:
+            del facts["options"]["beside"]
+        else:
             facts["options"]["beside"] = self.beside.identity
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -179,14 +178,6 @@ class Extractor:
         if values.ndim == 4:
             return adaptive_avg_pool2d(values, self.options.pool).flatten(1)
         return values.mean(dim=1) if values.ndim == 3 else values  # the tokens of a transformer are averaged
-
-
-def _beside(options: Options, device: torch.device | str) -> Extractor | None:
-    """Return the extractor of the backbone beside another one."""
-    if options.beside is None:
-        return None
-    backbone = load_backbone(options.beside, device)
-    return Extractor(backbone, Options(**{**backbone.defaults, "size": options.beside_size}), device)
 
 
 def load_extractor(text: str, device: torch.device | str = "cpu") -> Extractor:

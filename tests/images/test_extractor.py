@@ -59,7 +59,6 @@ def test_the_identity_changes_with_weights_preprocessing_and_options_only(extrac
         extractor(depths=(1,)).identity,
         extractor(beside="pixels").identity,
         extractor(beside="innate").identity,
-        extractor(beside="innate", beside_size=64).identity,
     ]
     assert len(set(identities)) == len(identities)
     assert extractor().identity == extractor(depths=(2,)).identity == identities[0]
@@ -86,18 +85,6 @@ def test_a_second_backbone_beside_the_first_has_the_same_weight():
     expected = np.concatenate([own, others * (own.shape[1] / others.shape[1]) ** 0.5], axis=1)
     np.testing.assert_allclose(both(pixels), expected, rtol=1e-5, atol=1e-5)
     assert both.pretrained_on == "drawings that a program makes"
-
-
-def test_the_second_backbone_has_a_size_of_its_own():
-    pixels = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
-    assert load_extractor("pixels,size=8,beside=pixels,beside_size=4")(pixels).shape == (5, 3 * (8 * 8 + 4 * 4))
-    with pytest.raises(ConfigurationError, match="beside_size needs another backbone; give beside=NAME"):
-        load_extractor("pixels,beside_size=4")
-
-
-def test_model_files_know_their_backbones_by_identities_that_stay():
-    assert load_extractor("pixels").identity == "947febf3b8d84aa7c6f4ea0b9633f633"
-    assert load_extractor("pixels,beside=innate").identity == "655a84cd96f9488dd936ed2dec911b15"
 
 
 @pytest.mark.parametrize("first", ["pixels", "birds.if2"])
@@ -155,6 +142,6 @@ def test_images_that_are_too_small_for_the_network_are_refused(extractor):
         extractor(size=4)(PIXELS[:, :4, :4])
 
 
-@pytest.mark.parametrize("text", ["pixels", "pixels,flip=yes,size=8", "pixels,beside=innate,beside_size=64"])
+@pytest.mark.parametrize("text", ["pixels", "pixels,flip=yes,size=8", "pixels,beside=innate"])
 def test_the_text_of_an_extractor_has_its_options(text):
     assert load_extractor(text).text == text

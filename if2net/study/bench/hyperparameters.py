@@ -84,7 +84,7 @@ def _features(backbone: str | None) -> str:
     ('innate', 'held-out,beside=innate-large')
     """
     name, *options = (backbone or "").split(",")
-    return ",".join([name.removesuffix("-adapted"), *(option for option in options if option.startswith("beside"))])
+    return ",".join([name.removesuffix("-adapted"), *(option for option in options if option.startswith("beside="))])
 
 
 def _best(method: str, keys: Iterable[str]) -> dict[str, Any]:
