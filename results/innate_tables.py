@@ -17,18 +17,19 @@ NAMES = {"mnist": "MNIST", "fashion-mnist": "FashionMNIST", "cifar10": "CIFAR-10
 CLASSES = {"mnist": 10, "fashion-mnist": 10, "cifar10": 10, "cifar100": 100}
 SIZES = {"innate": "small", "innate-large": "large"}
 # The numbers of nodes of the encoders in the tables of results. The last one of an encoder is its default.
-WIDTHS = {"innate": (4352,), "innate-large": (8192, 16_384)}
+WIDTHS = {"innate": (4352, 8192), "innate-large": (8192, 16_384)}
+# The nodes of the small encoder in earlier trials, its default until then.
+FORMER = 4352
 # The default read-out and others: nodes, whether the features are used as well, the scale of the nodes, and whether
 # both views count as rows.
-DEFAULT = (4352, True, 1.0, False)
 NODES = {
     "features, both views as rows": (0, True, 1.0, True),
     "features": (0, True, 1.0, False),
     "features and 2,048 nodes": (2048, True, 1.0, False),
-    "features and 4,352 nodes, the default": DEFAULT,
+    "features and 4,352 nodes": (FORMER, True, 1.0, False),
     "features and 4,352 nodes x0.5": (4352, True, 0.5, False),
     "features and 4,352 nodes x2": (4352, True, 2.0, False),
-    "features and 8,192 nodes": (8192, True, 1.0, False),
+    "features and 8,192 nodes, the default": (8192, True, 1.0, False),
     "4,352 nodes": (4352, False, 1.0, False),
     "8,192 nodes": (8192, False, 1.0, False),
 }
@@ -137,10 +138,11 @@ def innate_nodes_of_small() -> str:
     for data in ("mnist", "fashion-mnist"):
         folder = f"{data}-10-5-innate"
         default = results(f"innate/{folder}").summary
-        more = [results(f"innate/nodes-{nodes}/{folder}").summary for nodes in (10_000, 16_384)]
-        cells = [entry["if2net"] for entry in (default, *more)] + [default["ranpac"], default["acil"]]
+        others = [results(f"innate/nodes-{nodes}/{folder}").summary for nodes in (FORMER, 10_000, 16_384)]
+        summaries = [others[0], default, *others[1:]]
+        cells = [entry["if2net"] for entry in summaries] + [default["ranpac"], default["acil"]]
         rows.append([NAMES[data], *map(_of_orders, cells)])
-    ours = [f"if2net, {nodes:,} nodes" for nodes in (WIDTHS["innate"][-1], 10_000, 16_384)]
+    ours = [f"if2net, {nodes:,} nodes" for nodes in (*WIDTHS["innate"], 10_000, 16_384)]
     return markdown(["data", *ours, "ranpac, 10,000 nodes", "acil, 8,192 nodes"], rows)
 
 
@@ -165,7 +167,8 @@ def innate_resized() -> str:
     rows = []
     for data in ("mnist", "fashion-mnist"):
         for encoder, widths in WIDTHS.items():
-            files = [held_back(data, encoder, widths[-1], file) for file in ("rows-28x28", "rows")]
+            width = FORMER if encoder == "innate" else widths[-1]
+            files = [held_back(data, encoder, width, file) for file in ("rows-28x28", "rows")]
             cells = [f"{accuracies[flips]:.2f}" for flips in (False, True) for accuracies in files]
             rows.append([f"{NAMES[data]}, {SIZES[encoder]}", *cells])
     return markdown(["held-back pictures of", "plain, 28", "plain, 32", "mirrored, 28", "mirrored, 32"], rows)
@@ -233,10 +236,9 @@ def innate_peers() -> str:
     rows = [
         [
             f"if2net, {width:,} nodes",
-            *(cell(product(*column, width)) if column[1] == encoder else "" for column in columns),
+            *(cell(product(*column, width)) if width in WIDTHS[column[1]] else "" for column in columns),
         ]
-        for encoder, widths in WIDTHS.items()
-        for width in widths
+        for width in sorted({width for widths in WIDTHS.values() for width in widths})
     ]
     for method in ("ncm", "slda", "fecam", "acil", "ranpac"):
         measured = [peers.get((data, SIZES[encoder], method)) for data, encoder, _ in columns]
@@ -250,7 +252,7 @@ def innate_imitation() -> str:
     trials = {
         (row["steps"], row["imitation"], row["data"], row["views"], row["nodes"]): row for row in lines("imitation")
     }
-    columns = [(data, 2, nodes) for data in ("cifar100", "fashion-mnist") for nodes in (0, DEFAULT[0])]
+    columns = [(data, 2, nodes) for data in ("cifar100", "fashion-mnist") for nodes in (0, FORMER)]
     rows = [
         [
             f"{imitation:g}",
@@ -273,7 +275,7 @@ def innate_small() -> str:
             widths, blocks = (" ".join(map(str, row[key])) for key in ("widths", "blocks"))
             facts = f"{100 * row['grey']:.0f} %", f"{100 * row['plain']:.0f} %", widths, blocks
             networks.setdefault(facts, {})[row["views"], row["nodes"]] = row["accuracy"]
-    columns = [(views, nodes) for views in (2, 1) for nodes in (0, DEFAULT[0])]
+    columns = [(views, nodes) for views in (2, 1) for nodes in (0, FORMER)]
     rows = [
         [*facts, *(f"{accuracies[c]:.2f}" if c in accuracies else "–" for c in columns)]
         for facts, accuracies in networks.items()
@@ -368,7 +370,7 @@ def innate_readouts() -> str:
 def innate_cost() -> str:
     """Times and sizes of both encoders, and of the small one with more nodes."""
     measured = content("benchmarks/innate.json")
-    speed, more = measured["per_second"], (", 10,000 nodes", ", 16,384 nodes")
+    speed, more = measured["per_second"], (", 4,352 nodes", ", 16,384 nodes")
     learned = [measured[f"fashion-mnist{nodes}"] for nodes in ("", *more)]
     clock = [measured["by_the_clock"][f"small{nodes}"] for nodes in ("", *more)]
     training = {row["size"]: row for row in lines("training") if "seconds" in row}
