@@ -48,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/rows.py
 	$(BIN)/python benchmarks/learning.py
 	$(BIN)/python benchmarks/small.py
+	$(BIN)/python benchmarks/few.py
 	$(BIN)/python benchmarks/threads.py
 	$(BIN)/python benchmarks/imbalance.py
 	$(BIN)/python benchmarks/limits.py

@@ -510,10 +510,10 @@ def relations() -> Checked:
         },
         **{f"innate/{part.folder}": {} for part in EXPERIMENTS["innate"].parts},
         "innate/mnist-10-5-innate": {"level": {"acil"}},
-        "innate/fashion-mnist-10-5-innate": {"level": {"acil", "ranpac"}},
         **{f"photographs/{part.folder}": {} for part in EXPERIMENTS["photographs"].parts},
     }
     for nodes, data, word in (
+        (4352, "fashion-mnist", "level"),
         (10_000, "mnist", "level"),  # as many nodes as RanPAC
         (10_000, "fashion-mnist", "ahead"),
         (16_384, "mnist", "ahead"),
@@ -682,12 +682,10 @@ def innate() -> Checked:
         encoder = str(scenario.backbone).partition(",")[0]
         if encoder in innate_tables.SIZES:
             before = np.mean(innate_tables.product(scenario.dataset, encoder, scenario.tasks))
-            yield abs(acc["if2net"] - before) < 0.2, f"{part.folder}: IF2Net has {acc['if2net']} instead of {before}."
+            # Image files are interpolated in another way than arrays.
+            yield abs(acc["if2net"] - before) < 0.3, f"{part.folder}: IF2Net has {acc['if2net']} instead of {before}."
         ahead = {name for name in acc if acc[name] > acc["if2net"]}
-        expected = {"ranpac"} if part.folder == "fashion-mnist-10-5-innate" else set()
-        yield ahead == expected, f"{part.folder}: {ahead} are ahead of IF2Net."
-        close = all(acc[name] - acc["if2net"] < 0.1 for name in ahead)
-        yield close, f"{part.folder}: {ahead} are ahead of IF2Net by 0.1 points or more."
+        yield not ahead, f"{part.folder}: {ahead} are ahead of IF2Net."
 
 
 CHECKS: tuple[Callable[[], Checked], ...] = (

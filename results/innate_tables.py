@@ -162,6 +162,21 @@ def innate_flips() -> str:
     return markdown(["held-back pictures of", *headings], rows)
 
 
+def innate_arrays() -> str:
+    """Test accuracy on arrays of FashionMNIST by mirror images, with the default nodes."""
+    runs = {
+        (row["encoder"], row["width"], row["settings"]["flips"]): row["accuracy"]
+        for row in lines("rows")
+        if (row["kind"], row["data"]) == ("product", "fashion-mnist")
+    }
+    headings = {False: "without mirror images, the default", True: "`flips=True`"}
+    rows = [
+        [words, *(cell(runs[encoder, widths[-1], flips]) for encoder, widths in WIDTHS.items())]
+        for flips, words in headings.items()
+    ]
+    return markdown(["arrays of FashionMNIST", *SIZES.values()], rows)
+
+
 def innate_resized() -> str:
     """Held-back accuracy of both encoders with pictures of 28×28 pixels as they are, and resized to 32×32."""
     rows = []

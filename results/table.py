@@ -206,6 +206,17 @@ def small() -> str:
     return markdown(["data", *headings], lines)
 
 
+def few() -> str:
+    """Seconds until a prediction after one more sample, by the way in which β is found."""
+    lines = []
+    for row in benchmark("few")["rows"]:
+        taken, ratios = row["seconds"], row["times_factor"]
+        cells = [f"{taken[way]:.2f} ({ratios[way]:.2f})" for way in ("row_space", "update")]
+        width, samples = f"{row['width']:,}", f"{row['samples']:,}"
+        lines.append([width, samples, cells[0], f"{taken['factor']:.2f}", cells[1]])
+    return markdown(["random features", "samples", "space of the rows", "a factor of G", "the next sample"], lines)
+
+
 def threads() -> str:
     """Time of small models with as many threads as they are worth, relative to all threads."""
     report = benchmark("threads")
@@ -503,6 +514,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "recipe": recipe,
     "speed": speed,
     "small": small,
+    "few": few,
     "threads": threads,
     "imbalance": imbalance,
     "limits": limits,
@@ -530,6 +542,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "innate-small": innate_tables.innate_small,
     "innate-again": innate_tables.innate_again,
     "innate-nodes-of-small": innate_tables.innate_nodes_of_small,
+    "innate-arrays": innate_tables.innate_arrays,
     "innate-flips": innate_tables.innate_flips,
     "innate-resized": innate_tables.innate_resized,
     "innate-views": innate_tables.innate_views,

@@ -87,7 +87,7 @@ class InnateConfig:
         if needed > total:
             raise InputError(
                 f"Learning with {self.nodes:,} random nodes takes more than {needed / 1e9:,.1f} GB of memory, and "
-                f"this machine has {total / 1e9:,.1f} GB; set a smaller width, such as {NODES['small']}, or 0 for "
+                f"this machine has {total / 1e9:,.1f} GB; set a smaller width, such as {self.nodes // 2}, or 0 for "
                 "none."
             )
 
