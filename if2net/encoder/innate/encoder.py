@@ -35,7 +35,7 @@ SIDES_OF_OLDER_FILES = (24, 48)
 # Pictures in the network at a time, so that its maps fit into the cache of a CPU.
 PICTURES = {"cpu": 128, "cuda": 1024}
 # Random nodes beside the features of a network. More are better on held-back pictures (results/innate_widths.py), but
-# the size of a model file grows with the square of their number. The large network is for the best figures.
+# the size of a model file grows with the square of the width. The large network is for the best figures.
 NODES = {"small": 8192, "large": 16_384}
 # Those of models in older files, which do not say how many they have.
 NODES_OF_OLDER_FILES = {"small": 4352, "large": 16_384}
