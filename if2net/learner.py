@@ -877,10 +877,7 @@ class IF2Net:
         assert other.encoder is not None
         theirs = other.frozen_tensors()
         ours = self.frozen_tensors() if self.encoder is not None else theirs
-        encoder, wanted = self.encoder, self._with_encoder_of(other)
-        both = wanted.encoder in INNATE, other.config.encoder in INNATE
-        if encoder is None and both[0] == both[1]:  # both take pictures, or both take rows
-            encoder = self._new_encoder(wanted, other.encoder.inputs)
+        encoder = self.encoder or self._encoder_for_samples_of(other)
         same = encoder is not None and encoder.config == other.encoder.config and ours.keys() == theirs.keys()
         different = [name for name in ours if not (same and _equal(ours[name], theirs[name]))]
         if different == ["encoder.full"]:
@@ -924,11 +921,22 @@ class IF2Net:
                 "cannot be merged."
             )
 
+    def _encoder_for_samples_of(self, other: IF2Net) -> Encoder | None:
+        """Return the encoder that this new learner would have for the other one's samples; None if it takes none."""
+        assert other.encoder is not None
+        try:
+            config = self._with_encoder_of(other)
+        except ConfigurationError:  # the settings of this one do not go with that encoder
+            return None
+        if (config.encoder in INNATE) != (other.config.encoder in INNATE):
+            return None
+        return self._new_encoder(config, other.encoder.inputs)
+
     def _with_encoder_of(self, other: IF2Net) -> Config:
         """Return the settings, with those of the other learner's encoder that this one has not chosen."""
         if self.encoder is not None:
             return self.config
-        ours, theirs = self.config, _with_nodes(other.config)
+        ours, theirs = self.config, other.config
         encoder = theirs.encoder if ours.encoder == "auto" else ours.encoder
         names = [name for name in ("image_shape", "flips", "width") if getattr(ours, name) is None]
         return replace(ours, encoder=encoder, **{name: getattr(theirs, name) for name in names})
@@ -1014,7 +1022,7 @@ class IF2Net:
             raise ModelFileError(f"{path} holds an innate encoder, not a model; give the file of a model.")
         try:
             _check_header(header)
-            net = cls(Config.of(**{**header["config"], "device": device}))
+            net = cls(_with_nodes(Config.of(**{**header["config"], "device": device})))
             labels = Labels.restored(header["classes"], header["renamed"], header["retired"])
             only = header["predicts_only"]
             net.restore(rounding.exact(tensors) if only else tensors, labels, header["tasks"], only)
@@ -1034,7 +1042,7 @@ class IF2Net:
 
         They are checked first, so that a file cannot ask for more memory than its own tensors take.
         """
-        dtype, self.config = self.config.torch_dtype, _with_nodes(self.config).for_samples(None)
+        dtype, self.config = self.config.torch_dtype, self.config.for_samples(None)
         shape = self.config.shape
         features = math.prod(shape) if shape else tensors.get("encoder.mean", torch.empty(0)).numel()
         if features == 0:
@@ -1090,6 +1098,8 @@ class IF2Net:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        if self.encoder is not None:
+            self.config = _with_nodes(self.config)  # in a pickle of an earlier version
         self._lock = threading.RLock()
         os_fork.delay_while_changing(self)
 
@@ -1109,7 +1119,7 @@ def _threads_for_solving(decision: DecisionLayer) -> AbstractContextManager[None
 
 
 def _with_nodes(config: Config) -> Config:
-    """Return the settings of a file, with the number of random nodes, which older files do not name."""
+    """Return the settings of a learned model, with the number of random nodes, which older files do not name."""
     if config.encoder not in INNATE or config.width is not None:
         return config
     return replace(config, width=NODES_OF_OLDER_FILES[INNATE[config.encoder]])

@@ -1,5 +1,8 @@
 """Pictures: which encoder they get, in which forms they can be given, and that nothing else changes."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -78,10 +81,37 @@ def test_learners_with_other_numbers_of_nodes_or_of_rows_are_not_merged(learned,
     with pytest.raises(InputError, match="has 600 random nodes"):
         IF2Net(**CPU).merge(more)
     rows = IF2Net(device="cpu").learn(np.eye(4), [0, 0, 1, 1])
-    for new in (IF2Net(device="cpu", encoder="innate"), IF2Net(**CPU, encoder="innate", image_shape="2x2")):
+    no_nodes = IF2Net(device="cpu", width=0).learn(*data)
+    for settings, other in (
+        ({"encoder": "innate"}, rows),
+        ({"encoder": "innate", "image_shape": "2x2"}, rows),
+        ({"width": 0}, rows),
+        ({"encoder": "wide"}, no_nodes),
+        ({"activation": "tanh"}, learned),
+    ):
+        new = IF2Net(device="cpu", **settings)
         with pytest.raises(InputError, match="different encoders"):
-            new.merge(rows)
-    assert new.encoder is None
+            new.merge(other)
+        assert new.encoder is None
+
+
+def test_a_learner_takes_over_the_tensors_of_one_with_the_same_settings(data):
+    X, y = data
+    settings = {"device": "cpu", "encoder": "innate", "image_shape": "24x25x3"}
+    learned = IF2Net(**settings).learn(X[::6], y[::6])
+    other = IF2Net(**settings)
+    other.restore(learned.tensors(), learned.labels, learned.tasks)
+    assert other.encoder.width == NODES["small"] + 3841
+    np.testing.assert_array_equal(scores(other, X[:3]), scores(learned, X[:3]))
+
+
+def test_a_pickle_of_an_earlier_version_has_the_nodes_of_its_time(learned, data, monkeypatch):
+    monkeypatch.setitem(NODES_OF_OLDER_FILES, "small", 500)
+    older = pickle.loads(pickle.dumps(learned))
+    older.config = replace(older.config, width=None)
+    older = pickle.loads(pickle.dumps(older))
+    assert older.config.width == 500
+    np.testing.assert_array_equal(scores(older.predictor(), data[0][:5]), scores(learned, data[0][:5]))
 
 
 def test_dense_encoders_take_pictures_as_rows(data):

@@ -43,14 +43,13 @@ class EncodedLearner(IF2Net):
     """
 
     def __init__(self, config: Config, features: int) -> None:
-        chosen = InnateConfig.of(config.encoder, (1, features, 1), False, config.width)
-        if features != chosen.features:
+        wanted = InnateConfig.of(config.encoder, (1, features, 1), False).features
+        if features != wanted:
             raise ConfigurationError(
-                f"The encoder {config.encoder} needs pictures or the {chosen.features:,} features of its network, "
-                f"but the rows have {features:,} values; give image_shape, such as 28x28, or the backbone "
-                f"{config.encoder}."
+                f"The encoder {config.encoder} needs pictures or the {wanted:,} features of its network, but the "
+                f"rows have {features:,} values; give image_shape, such as 28x28, or the backbone {config.encoder}."
             )
-        super().__init__(replace(config, image_shape=f"1x{features}", flips=False, width=chosen.nodes))
+        super().__init__(replace(config, image_shape=f"1x{features}", flips=False))
 
     def _new_encoder(self, config: Config, features: int) -> EncodedRows:
         return EncodedRows(InnateConfig.of(config.encoder, (1, features, 1), False, config.width))
