@@ -287,5 +287,5 @@ def test_settings_of_other_encoders_are_refused():
 
 @pytest.mark.slow
 def test_the_gradient_rule_learns_pictures(data):
-    net = IF2Net(device="cpu", rule="gradient", epochs=1).learn(*data)
+    net = IF2Net(**CPU, rule="gradient", epochs=1).learn(*data)
     assert (net.predict(data[0]) == data[1]).mean() > 0.9
