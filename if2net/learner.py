@@ -922,11 +922,11 @@ class IF2Net:
             )
 
     def _encoder_for_samples_of(self, other: IF2Net) -> Encoder | None:
-        """Return the encoder that this new learner would have for the other one's samples; None if it takes none."""
+        """Return the encoder of this new learner for the other one's samples; None if its settings do not suit."""
         assert other.encoder is not None
         try:
             config = self._with_encoder_of(other)
-        except ConfigurationError:  # the settings of this one do not go with that encoder
+        except ConfigurationError:  # its settings do not suit that encoder
             return None
         if (config.encoder in INNATE) != (other.config.encoder in INNATE):
             return None

@@ -682,8 +682,12 @@ def innate() -> Checked:
         encoder = str(scenario.backbone).partition(",")[0]
         if encoder in innate_tables.SIZES:
             before = np.mean(innate_tables.product(scenario.dataset, encoder, scenario.tasks))
-            # Image files are interpolated in another way than arrays.
-            yield abs(acc["if2net"] - before) < 0.3, f"{part.folder}: IF2Net has {acc['if2net']} instead of {before}."
+            # Image files are interpolated in another way than arrays, which matters most for the small encoder here.
+            most = 0.3 if part.folder == "fashion-mnist-10-5-innate" else 0.2
+            yield (
+                abs(acc["if2net"] - before) < most,
+                f"{part.folder}: IF2Net has {acc['if2net']} instead of {before}.",
+            )
         ahead = {name for name in acc if acc[name] > acc["if2net"]}
         yield not ahead, f"{part.folder}: {ahead} are ahead of IF2Net."
 

@@ -138,9 +138,8 @@ def innate_nodes_of_small() -> str:
     for data in ("mnist", "fashion-mnist"):
         folder = f"{data}-10-5-innate"
         default = results(f"innate/{folder}").summary
-        others = [results(f"innate/nodes-{nodes}/{folder}").summary for nodes in (FORMER, 10_000, 16_384)]
-        summaries = [others[0], default, *others[1:]]
-        cells = [entry["if2net"] for entry in summaries] + [default["ranpac"], default["acil"]]
+        former, *more = (results(f"innate/nodes-{nodes}/{folder}").summary for nodes in (FORMER, 10_000, 16_384))
+        cells = [entry["if2net"] for entry in (former, default, *more)] + [default["ranpac"], default["acil"]]
         rows.append([NAMES[data], *map(_of_orders, cells)])
     ours = [f"if2net, {nodes:,} nodes" for nodes in (*WIDTHS["innate"], 10_000, 16_384)]
     return markdown(["data", *ours, "ranpac, 10,000 nodes", "acil, 8,192 nodes"], rows)
@@ -383,11 +382,11 @@ def innate_readouts() -> str:
 
 
 def innate_cost() -> str:
-    """Times and sizes of both encoders, and of the small one with more nodes."""
+    """Times and sizes of both encoders, and of the small one with other numbers of nodes."""
     measured = content("benchmarks/innate.json")
-    speed, more = measured["per_second"], (", 4,352 nodes", ", 16,384 nodes")
-    learned = [measured[f"fashion-mnist{nodes}"] for nodes in ("", *more)]
-    clock = [measured["by_the_clock"][f"small{nodes}"] for nodes in ("", *more)]
+    speed, others = measured["per_second"], (", 4,352 nodes", ", 16,384 nodes")
+    learned = [measured[f"fashion-mnist{nodes}"] for nodes in ("", *others)]
+    clock = [measured["by_the_clock"][f"small{nodes}"] for nodes in ("", *others)]
     training = {row["size"]: row for row in lines("training") if "seconds" in row}
     rows = [
         ["training on drawings, steps of 512", *(f"{training[size]['steps']:,}" for size in SIZES.values())],
@@ -407,7 +406,7 @@ def innate_cost() -> str:
         ["its accuracy", *_small(f"{100 * entry['accuracy']:.2f}" for entry in learned)],
         ["its model file, MB", *_small(f"{entry['bytes'] / 1e6:.0f}" for entry in learned)],
     ]
-    headings = ["", *SIZES.values(), *(f"small{nodes}" for nodes in more)]
+    headings = ["", *SIZES.values(), *(f"small{nodes}" for nodes in others)]
     return markdown(headings, [row + ["–"] * (len(headings) - len(row)) for row in rows])
 
 
